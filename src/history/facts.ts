@@ -2,69 +2,58 @@ import type { HistoryState, Usage } from "../contract/index.ts";
 import { NO_USAGE } from "../contract/no-usage.ts";
 
 /**
- * The facts that a reader has collected about one session so far. Plain JSON: it is stored with the position
- * and handed back when reading continues, so that reading only the new bytes brings it up to date. It grows
- * with the number of sub-agents a session started, never with the session's length.
+ * The facts that a reader has collected about one session. They are stored as JSON together with the read
+ * position, so that later only new bytes have to be read. Their size depends on the number of sub-agents, not
+ * on the session's length.
  */
 export interface SessionFacts {
-  /** The agent's own id of this session or sub-agent. */
+  /** The id that the agent itself uses for this session or sub-agent. */
   readonly id: string;
-  /** The agent's own id of the root session; equals `id` for the root itself. */
+  /** The agent's own id for the root session; equals `id` for the root itself. */
   rootId: string | null;
   isSubagent: boolean;
   /** An internal session of the agent (review, compaction, memory): imported, but not shown as a child. */
   internal: boolean;
   title: string | null;
-  /** The beginning of the first prompt, in a form that a person recognises. */
+  /** The beginning of the first prompt, shortened to one line. */
   firstPrompt: string | null;
   /** `promptKey` of the whole first prompt, for linking a child to its parent by text alone. */
   promptKey: string | null;
-  /** The ref of the file's first row: files with the same first ref replay the same history. */
+  /** The ref of the first row. Two files with the same first ref begin with the same history. */
   firstRef: string | null;
   model: string | null;
   cwd: string | null;
   gitBranch: string | null;
   agentVersion: string | null;
   createdAt: number | null;
-  /** The latest timestamp inside the file. Never the file's modification time. */
+  /** The latest timestamp inside the file, never the file's modification time. */
   lastAt: number | null;
-  /**
-   * When the session was last prompted, or woken because something it had started ended. Reports from before
-   * this time are about earlier work.
-   */
+  /** When the session was last prompted or woken. A report from before this time is about earlier work. */
   promptedAt: number | null;
   usage: Usage;
-  /** Prompts and answers; the blocks of one answer count as one message. */
+  /** Prompts and answers. All blocks of one answer count as one message. */
   messageCount: number;
   toolUseCount: number;
-  /** The parent that the session's own files name. */
+  /** The parent that this session's own files name. */
   parent: ParentClaim | null;
   agentType: string | null;
-  /** The name given to it at its start, where the agent has such names. */
+  /** The name that the sub-agent was started with, for agents that have such names. */
   name: string | null;
   description: string | null;
-  /**
-   * Whether the agent's records say that the session is over (it may have failed); null where the agent keeps
-   * no such record.
-   */
+  /** Whether the agent recorded that the session is over. Null: this agent keeps no such record. */
   finished: boolean | null;
-  /** Every call in this session that starts a sub-agent, in order. */
+  /** Every call that starts a sub-agent, in order. */
   calls: SpawnCall[];
-  /**
-   * Ends and states of sub-agents that were reported to this session, apart from the results of its calls.
-   */
+  /** States of sub-agents that were reported to this session by other means than the results of its calls. */
   told: ToldState[];
   ending: Ending;
-  /** The number of background tasks that the agent counted as still running when its last turn ended. */
+  /** How many background tasks were still running when the last turn ended, as counted by the agent. */
   backgroundCount: number;
-  /**
-   * Parts of the file that the agent has left behind, as byte ranges; only the newest ones are kept. Absent
-   * where it has left nothing behind.
-   */
+  /** Byte ranges that a rewind has taken off the agent's path. Only the newest are kept. */
   leftRanges?: FileRange[];
 }
 
-/** A range of bytes: `from` is inclusive, `to` is exclusive. */
+/** `from` is inclusive, `to` is exclusive. */
 export interface FileRange {
   readonly from: number;
   readonly to: number;
@@ -72,16 +61,16 @@ export interface FileRange {
 
 /** What a child's own files claim about its parent; `family.ts` decides whether the claim is true. */
 export interface ParentClaim {
-  /** The parent's own id; null when the files name only the call. */
+  /** Null when the files name only the call. */
   readonly id: string | null;
   readonly callId: string | null;
   /** Other ids that may name the call; see `SpawnCall.taskIds`. */
   readonly taskIds?: readonly string[];
-  /** The source of the claim in a few words, shown as evidence: "its sidecar names the call". */
+  /** How the parent was found, shown as evidence: "its sidecar names the call". */
   readonly how: string;
 }
 
-/** A call that starts a sub-agent. `result` stays null until the session receives one. */
+/** A call that starts a sub-agent. */
 export interface SpawnCall {
   readonly callId: string;
   readonly tool: string;
@@ -89,26 +78,26 @@ export interface SpawnCall {
   readonly agentType: string | null;
   readonly name: string | null;
   readonly promptKey: string | null;
-  /** The call asked for background work, or its answer says that the work was launched. */
+  /** The call asked for background work, or its result says that the work was launched. */
   background: boolean;
   /** The call starts several sub-agents, so its result belongs to none of them. */
   readonly many: boolean;
   readonly at: number | null;
-  /** Known once a result, an activity row or a reported state names it. */
+  /** Null until a result, an activity row or a report names the sub-agent. */
   agentId: string | null;
-  /** Other ids that files use for this call's work (a workflow's task and run); usually none. */
+  /** Other ids that files use for this call's work, such as a workflow's task id and run id. */
   taskIds: string[];
   result: CallResult | null;
-  /** The session continued with something else after this call, so a missing result will no longer arrive. */
+  /** The session continued after this call, so a missing result will no longer arrive. */
   movedOn: boolean;
   /** For a call that starts several sub-agents: the state reported for all of them together. */
   over?: Pick<ToldState, "state" | "how" | "at">;
-  /** When the session's own file last showed the sub-agent working; absent if it never did. */
+  /** When this session's file last showed the sub-agent working. */
   progressAt?: number | null;
 }
 
 export interface CallResult {
-  /** `running` means launched: the call returned and the work continues. */
+  /** `running`: the call only launched the work, which continues. */
   readonly state: HistoryState;
   readonly error: string | null;
   readonly at: number | null;
@@ -117,14 +106,11 @@ export interface CallResult {
   readonly toolUseCount: number | null;
 }
 
-/**
- * A reported state of a sub-agent. The last report sets the state; the first report of an end sets the time
- * of the end.
- */
+/** The last report sets the state; the first report of an end sets `firstAt`. */
 export interface ToldState {
   readonly agentId: string;
   callId: string | null;
-  /** `unknown` when the report says that it ended, but not how. */
+  /** `unknown`: the report says that the sub-agent ended, but not how. */
   state: HistoryState;
   /** The source of the report: "a task notification", "wait_agent's answer". */
   how: string;
@@ -134,18 +120,16 @@ export interface ToldState {
 }
 
 /**
- * How the file ends. This alone does not decide the session's state: `status.ts` combines it with other
- * facts.
+ * How the file ends. `status.ts` combines this with other facts to decide the session's state.
  *
  * - `empty`: nothing was said yet.
  * - `prompted`: a prompt and nothing after it.
  * - `working`: in the middle of a turn (an open call, a result not yet answered, half an answer).
- * - `answered`: an answer with text and no open call, from a version that does not record whether an answer
- *   is complete.
+ * - `answered`: an answer with text and no open call, from a version that does not mark complete answers.
  * - `toolError`: the result of a failed call, and nothing after it.
  * - `ended`: the turn ended.
  * - `failed`: the turn ended with an error.
- * - `interrupted`: the file itself says so.
+ * - `interrupted`: the file records an interruption.
  */
 export interface Ending {
   readonly kind:
@@ -159,10 +143,7 @@ export interface Ending {
     | "interrupted";
   /** The reason in words, shown as evidence: "its last row is an answer with end_turn". */
   readonly how: string;
-  /**
-   * True when the agent itself says that the turn is over (in a separate record, or because its channel
-   * broke); false when only the last row's shape suggests it.
-   */
+  /** True when the agent recorded that the turn is over; false when only the last row's shape suggests it. */
   readonly confirmed: boolean;
   readonly error: string | null;
   readonly at: number | null;

@@ -4,5 +4,4 @@ import { gemini } from "./readers/gemini/index.ts";
 import { opencode } from "./readers/opencode/index.ts";
 import type { HistoryReader } from "./port.ts";
 
-/** All readers, one for each format. */
 export const historyReaders: readonly HistoryReader[] = [claudeCode, codex, opencode, gemini];

@@ -10,21 +10,16 @@ import { hostile, mutated, random } from "./testing/mutation.ts";
 import type { FoundSession, HistoryEntry, HistoryReader, Problem, ReadBatch, ReadState } from "./port.ts";
 import { systemProbe } from "../system/process-probe.ts";
 
-/** A reader and the samples to test it with. */
 export interface ReaderUnderTest {
   readonly reader: HistoryReader;
-  /** Writes sample files below a new, empty folder, which becomes a root. */
+  /** Writes sample files into a new, empty root. */
   readonly lay: (root: string) => Promise<void>;
-  /**
-   * Whether this session's file is only ever appended to, line by line. Tests that truncate files skip all
-   * others.
-   */
+  /** Whether lines are only ever appended. Tests that truncate files skip all other sessions. */
   readonly isLines: (found: FoundSession) => boolean;
 }
 
-/** Everything that one complete reading gave. */
 export interface Reading {
-  /** One entry per ref: the last text, in the position of the first occurrence. */
+  /** One entry per ref: the last text, at the position of the first. */
   readonly entries: HistoryEntry[];
   readonly leftBehind: ReadBatch["leftBehind"];
   readonly badCount: number;
@@ -196,7 +191,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
         await fs.writeFile(found.path, old);
         const reading = await readAll(reader, found);
         let isChanged = false;
-        // Reading continues after the change, with any result: it must end and must not throw.
+        // Reading continues after the change. Its result does not matter, but it must end and must not throw.
         for await (const batch of reader.read(found, null, { chunkBytes: 512 })) {
           if (batch.bytesRead > 0 && !isChanged) {
             await change();
@@ -287,7 +282,6 @@ export async function readFamily(reader: HistoryReader, root: string): Promise<F
   return members;
 }
 
-/** Reads a session and the sub-agents inside its file. */
 export async function readMember(reader: HistoryReader, found: FoundSession): Promise<FamilyMember[]> {
   const { state, entries } = await readAll(reader, found);
   for (const entry of entries) checkEntry(entry);
@@ -314,7 +308,7 @@ function checkEntry(entry: HistoryEntry): void {
   assert.ok(JSON.stringify(entry.body).length > 0 && Number.isFinite(entry.at) && entry.ref !== "");
 }
 
-/** The first cuts are single ones, around every kind of position; the last are many cuts in one file. */
+/** The first cuts are single ones, around every kind of position. The last item has many cuts in one file. */
 function cutsOf(bytes: Buffer, seed: string): number[][] {
   const next = random(seed.length * 31 + bytes.length);
   const anywhere = Array.from({ length: 12 }, () => [Math.floor(next() * bytes.length)]);
@@ -332,7 +326,7 @@ interface Growing {
   readonly cuts: readonly number[];
 }
 
-/** Lets the file grow from cut to cut and continues reading each time from where it stopped. */
+/** Lets the file grow from cut to cut and continues reading after each. */
 async function readGrowing(reader: HistoryReader, { torn, bytes, cuts }: Growing): Promise<Reading> {
   await fs.writeFile(torn.path, "");
   let reading: Reading | undefined;
@@ -350,7 +344,7 @@ function withoutPlace({ entries, leftBehind, badCount, state }: Reading): unknow
   return { entries, leftBehind, badCount, facts, inline, notes };
 }
 
-/** Who said what, without refs, because refs may be positions in the file. */
+/** Leaves refs out, because they may be positions in the file. */
 function said({ entries }: Reading): string[] {
   return entries.map(({ author, kind, body }) => `${author} ${kind} ${body.text}`);
 }

@@ -1,21 +1,18 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 
-/** The bytes of one open file, which may grow, shrink or vanish while it is read. */
+/** One open file, which may grow, shrink or vanish while it is read. */
 export interface ByteFile {
   /** Changes when another file takes the same path. */
   readonly identity: string;
   readonly sizeBytes: number;
-  /**
-   * Reads at `offset` up to the buffer's length; returns fewer bytes at the end of the file and 0 beyond it.
-   */
+  /** Returns fewer bytes than the buffer holds at the end of the file, and 0 beyond it. */
   read(into: Buffer, offset: number): Promise<number>;
   close(): Promise<void>;
 }
 
 export type OpenBytes = (path: string) => Promise<ByteFile>;
 
-/** Opens a plain file for reading. Never creates or changes it. */
 export async function openBytes(path: string): Promise<ByteFile> {
   // Without O_NONBLOCK, opening a named pipe at this path would block forever.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOCTTY ?? 0));
@@ -34,7 +31,7 @@ export async function openBytes(path: string): Promise<ByteFile> {
   }
 }
 
-/** Reads until the buffer is full or the file ends; a short read alone does not mean the end of the file. */
+/** Reads until the buffer is full or the file ends: a single read may return less before the end. */
 export async function readFully(file: ByteFile, into: Buffer, offset: number): Promise<number> {
   let filled = 0;
   while (filled < into.length) {

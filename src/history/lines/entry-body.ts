@@ -2,14 +2,13 @@ import type { EntryBody } from "../../contract/index.ts";
 import { bounded, cut } from "./text.ts";
 import { asList, asObject, asText } from "./value.ts";
 
-/** A tool call in common terms, whatever format it was read from. */
 export interface CallFacts {
   readonly callId: string;
   readonly tool: string;
   readonly input: unknown;
   readonly command: string | null;
   readonly path: string | null;
-  /** A title for people; the tool's name is shown when it is null. */
+  /** A title for people; if null, the tool's name is shown. */
   readonly title: string | null;
 }
 
@@ -27,7 +26,7 @@ export function callBody(
   };
 }
 
-/** Builds the result of a call; `call` is null when the call itself was not seen. */
+/** `call` is null when the call itself was not seen. */
 export function resultBody(
   result: { readonly text: string; readonly callId: string; readonly ok: boolean },
   call: { readonly tool: string; readonly command: string | null } | null,
@@ -41,7 +40,7 @@ export function resultBody(
   };
 }
 
-/** Builds a plan from a list of steps. Each step's title is the first of `titleFields` that it has. */
+/** Uses the first of `titleFields` that a step has as the step's title. */
 export function planBody(list: unknown, titleFields: readonly string[]): EntryBody & { text: string } {
   const steps = asList(list).flatMap((item) => {
     const step = asObject(item);

@@ -3,18 +3,14 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { HistoryFormat, Problem } from "../port.ts";
 
-/** State of one scan through an agent's folders. */
 export interface Look {
   readonly format: HistoryFormat;
   readonly root: string;
   readonly onProblem: (problem: Problem) => void;
-  /** Keys assigned so far. */
   readonly keys: Set<string>;
 }
 
-/**
- * Lists a folder in a fixed order, so that keys do not depend on the file system. A missing folder is empty.
- */
+/** Lists a folder in name order, so that keys do not depend on the file system. A missing folder is empty. */
 export async function listFolder(look: Look, folder: string): Promise<Dirent[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
@@ -27,10 +23,7 @@ export async function listFolder(look: Look, folder: string): Promise<Dirent[]> 
   }
 }
 
-/**
- * Reports a file that ends like a transcript but is not named like one of this agent's sessions. It is not
- * read, and a user may wonder why it is missing.
- */
+/** Reports a skipped transcript-like file, because a user may wonder why it is missing. */
 export function tellForeign(look: Look, folder: string, { name }: Dirent): void {
   if (!TRANSCRIPT.test(name)) return;
   const reason = "it is not named like a session of this agent, so it is not read";
@@ -53,7 +46,7 @@ export async function foldersIn(look: Look, folder: string): Promise<string[]> {
   return entries.filter((_, index) => are[index]).map(({ name }) => join(folder, name));
 }
 
-/** Returns a new key. A second file with the same id (a copy) gets its path added to the key. */
+/** Returns a new key. A copy, which has the same id, gets its path added to the key. */
 export function newKey(look: Look, id: string, path: string): string {
   const key = `${look.format}:${id}`;
   const own = look.keys.has(key) ? `${key}@${path.slice(look.root.length + 1)}` : key;

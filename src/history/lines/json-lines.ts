@@ -7,29 +7,24 @@ import type { BadLine } from "../port.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** One line that was parsed into an object. */
 export interface Row {
   readonly value: JsonObject;
-  /** Counted from 1. */
   readonly line: number;
   readonly offset: number;
 }
 
-/**
- * Where reading stopped. The inode and a hash of the last bytes before the position prove that the file is
- * still the same and has only grown. The device number is left out because it changes between boots.
- */
+/** Where reading stopped. The inode and a hash of the bytes before it prove that the file has only grown. */
 export interface LinePosition {
   readonly identity: string;
   readonly offset: number;
   /** The number of newlines before `offset`. */
   readonly line: number;
   readonly check: string;
-  /** The position is inside a line that is too long and has already been counted as bad. */
+  /** The position is inside a line that is too long and was already counted as bad. */
   readonly skipping: boolean;
 }
 
-/** A row that is read backwards has no line number. */
+/** Rows that are read backwards have no line number. */
 export type BackRow = Row | { readonly bad: true; readonly offset: number };
 
 export interface RowChunk {
@@ -52,12 +47,12 @@ export interface LineOptions {
 export const LINE_BYTES_MAX = 32 * 1024 * 1024;
 export const CHUNK_BYTES = 512 * 1024;
 const CHECK_BYTES = 1024;
-/** At most this many bad lines of a chunk are listed; all of them are counted. */
+/** Only this many bad lines of a chunk are listed, but all are counted. */
 const BAD_NAMED_MAX = 20;
 
 /**
- * Reads the lines of a JSON Lines file from a position on, one chunk at a time. Yields at least one chunk. A
- * last line without a newline counts only if it is a complete object: a truncated line never parses as one.
+ * Reads a JSON Lines file from a position on, one chunk at a time. Yields at least one chunk. A last line
+ * without a newline is used only if it is a complete object; a truncated line never is.
  */
 export async function* readRows(
   path: string,
@@ -75,10 +70,7 @@ export async function* readRows(
   }
 }
 
-/**
- * Reads the lines before an offset (or the end of the file), last line first. Lines that are not objects are
- * skipped.
- */
+/** Reads the lines before an offset (null: the end of the file), last line first. */
 export async function* readRowsBack(
   path: string,
   beforeOffset: number | null,
@@ -130,7 +122,7 @@ async function* chunks(
       if (count > 0) scan.take(buffer.subarray(0, count));
       else scan.takeTorn();
       const isLast = count === 0;
-      // The scan keeps no reference into the buffer, so the next chunk is read into it while this one is
+      // The scan keeps no reference into the buffer, so the buffer can be refilled while this chunk is
       // processed.
       if (!isLast) reading = readNext(file, buffer, scan);
       if (isFirst || isLast || scan.hasNews) yield { reset, isLast, ...scan.give() };
@@ -147,7 +139,7 @@ function readNext(file: ByteFile, buffer: Buffer, scan: LineScan): Promise<[Prom
   return Promise.allSettled([file.read(buffer, scan.readTo)]);
 }
 
-/** Turns bytes into rows; holds at most one incomplete line. */
+/** Turns bytes into rows. Keeps at most one incomplete line in memory. */
 class LineScan {
   readonly #rows: Row[] = [];
   readonly #bad: BadLine[] = [];
@@ -193,7 +185,7 @@ class LineScan {
     if (start < bytes.length) this.#hold(bytes.subarray(start));
   }
 
-  /** Takes the text after the last newline only if it is a complete object. */
+  /** Uses the text after the last newline if it is a complete object. */
   takeTorn(): void {
     if (this.#held.length === 0) return;
     const bytes = this.#held.bytes;
@@ -282,10 +274,7 @@ function parsed(line: Buffer): JsonObject | string {
 
 const BRACE = 0x7b;
 
-/**
- * Strips the byte order mark at the beginning of a file, white space, and the NUL bytes that a crash leaves
- * behind.
- */
+/** Strips a byte order mark, white space, and NUL bytes, which a crash may leave behind. */
 function trimmed(bytes: Buffer, offset: number): Buffer {
   let start = 0;
   let end = bytes.length;
@@ -318,7 +307,6 @@ async function tailBefore(file: ByteFile, offset: number): Promise<Buffer> {
   return buffer.subarray(0, await readFully(file, buffer, start));
 }
 
-/** Returns the last bytes of all the parts together. */
 function lastOf(...parts: Buffer[]): Buffer {
   const taken: Buffer[] = [];
   let missing = CHECK_BYTES;

@@ -1,10 +1,9 @@
 import type { JsonObject } from "./json-lines.ts";
 import { asObject } from "./value.ts";
 
-/** The maximum number of commas, colons and opening brackets in one text: about 50 MB of parsed objects. */
+/** Commas, colons and opening brackets in one text. This many take about 50 MB as objects. */
 const VALUES_MAX = 500_000;
 
-/** Thrown for a text whose parsed objects would take too much memory. */
 export class TooManyValues extends Error {
   override readonly name = "TooManyValues";
 
@@ -15,15 +14,14 @@ export class TooManyValues extends Error {
 
 /**
  * Like `JSON.parse`, for untrusted text. A text like `[[],[],[]]` takes up to 30 times its length as objects,
- * and running out of memory inside `JSON.parse` ends the whole process, not only its thread. Such a text is
- * therefore refused before it is parsed.
+ * and running out of memory inside `JSON.parse` ends the whole process. So such a text is refused unparsed.
  */
 export function parseJson(text: string): unknown {
   if (hasTooManyValues(text)) throw new TooManyValues();
   return JSON.parse(text) as unknown;
 }
 
-/** Returns the object that a text encodes, or null. */
+/** Returns null if the text is not a JSON object. */
 export function parsedObject(text: string): JsonObject | null {
   // Most texts are not JSON, and a failed parse is expensive.
   if (!/^\s*\{/u.test(text)) return null;

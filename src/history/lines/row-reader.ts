@@ -23,53 +23,42 @@ import type {
   TailPage,
 } from "../port.ts";
 
-/**
- * The state that rows are folded into. A format changes `facts`, `inline` and `notes` in place and appends to
- * the lists.
- */
+/** The state that rows are folded into. A format changes `facts`, `inline` and `notes` in place. */
 export interface Fold<Notes> {
   readonly found: FoundSession;
   readonly facts: SessionFacts;
-  /** Sub-agents whose rows are in this file. */
   readonly inline: Map<string, SessionFacts>;
-  /** Small plain JSON: what a format has to remember from one row to the next. */
+  /** Small plain JSON that a format keeps from one row to the next. */
   readonly notes: Notes;
   readonly entries: HistoryEntry[];
   readonly leftBehind: LeftBehind[];
   readonly textMax: number;
-  /** Set when a row completes an entry that an earlier row began: the offset of that earlier row. */
+  /** Set when a row completes an entry that an earlier row began: the offset of the earlier row. */
   heldFrom: number | null;
 }
 
-/** How one file format is interpreted, one row at a time. */
+/** Interprets one file format, row by row. */
 export interface RowFormat<Notes> {
-  /** Raised whenever the meaning of facts or notes changes; files are then read again from the beginning. */
+  /** Raise it when facts or notes change their meaning: all files are then read again. */
   readonly version: number;
   readonly open?: OpenBytes;
   begin(found: FoundSession): { facts: SessionFacts; notes: Notes };
   /** If it throws, the row is counted as a bad line with the error's message. */
   foldRow(fold: Fold<Notes>, row: Row): void;
-  /**
-   * Called where rows were skipped (the middle of a file): calls or turns that were open may be closed by
-   * now.
-   */
+  /** Called where rows were skipped in the middle of a file: open calls or turns may be closed by now. */
   gap?(fold: Fold<Notes>): void;
-  /**
-   * Called at the end of a page that is not the last: later rows exist, and none of them completes an entry
-   * that is still held back.
-   */
+  /** Called at the end of a page that is not the last: an entry still held back is complete as it is. */
   rest?(fold: Fold<Notes>): void;
-  /** Called at the end of each batch to read the files next to the transcript. Must not throw. */
+  /** Called at the end of each batch to read the files beside the transcript. Must not throw. */
   foldSidecars?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;
 }
 
 const TEXT_MAX = 256 * 1024;
 const HEAD_BYTES = 16 * 1024;
 const TAIL_BYTES = 32 * 1024;
-/** How far to search for a head or tail that has at least one row. */
+/** How far to search for a row if the head or the tail of the file has none. */
 const FAR_BYTES = 4 * 1024 * 1024;
 
-/** Implements the reading methods of the port for a JSON Lines format. */
 export function rowReader<Notes>(format: RowFormat<Notes>): Pick<HistoryReader, "read" | "glance" | "tail"> {
   return {
     read: (found, state, options) => readBatches(format, found, { state, options: options ?? {} }),
@@ -126,7 +115,7 @@ async function glance<Notes>(format: RowFormat<Notes>, found: FoundSession): Pro
   }
 }
 
-/** Folds the first rows; returns the offset where they end. */
+/** Folds the first rows and returns the offset where they end. */
 async function foldHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Promise<number> {
   const options = lineOptions(format, { chunkBytes: HEAD_BYTES, lineBytesMax: FAR_BYTES });
   let end = 0;
@@ -138,9 +127,7 @@ async function foldHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Pro
   return end;
 }
 
-/**
- * Reads rows backwards from the end to an offset, or until enough bytes are read; returns them in file order.
- */
+/** Reads backwards until an offset or a number of bytes is reached. Returns rows in file order. */
 async function rowsBack<Notes>(
   format: RowFormat<Notes>,
   found: FoundSession,
@@ -162,8 +149,8 @@ async function rowsBack<Notes>(
 }
 
 /**
- * Entries can only be made in file order, so rows are collected backwards and then folded; if they give too
- * few entries, twice as many rows are collected.
+ * Entries can only be made in file order: rows are collected backwards, then folded. If that gives too few
+ * entries, twice as many rows are collected.
  */
 async function tail<Notes>(
   format: RowFormat<Notes>,
@@ -188,16 +175,14 @@ async function tail<Notes>(
 }
 
 interface Gathered {
-  /** In reverse file order. */
   readonly rows: readonly Row[];
   readonly entriesMax: number;
   readonly textMax: number | undefined;
   readonly isWhole: boolean;
-  /** True when no rows follow these. */
   readonly isLast: boolean;
 }
 
-/** Returns the last entries that these rows give, without splitting a row; null when there are too few. */
+/** Returns the last entries of these rows; null when there are too few. Never splits a row. */
 async function pageOf<Notes>(
   format: RowFormat<Notes>,
   found: FoundSession,
@@ -229,10 +214,10 @@ async function pageOf<Notes>(
   const count = fold.entries.length;
   if (count < entriesMax && !isWhole) return null;
   const from = starts.findIndex(({ entry }) => count - entry <= entriesMax);
-  // Rows that form one entry are not divided between two pages.
+  // All rows of one entry must be on the same page.
   const startOffset = starts.slice(from).reduce((least, { offset }) => Math.min(least, offset), Infinity);
   const start = starts.find(({ offset }) => offset >= startOffset);
-  // The entry of the first row may have begun in an earlier row.
+  // The first row's entry may have begun in an earlier row, which is not here.
   if (!isWhole && start?.offset === inOrder[0]?.offset) return null;
   await format.foldSidecars?.(fold, { isLast: true });
   const isAll = isWhole && (start === undefined || start.entry === 0);
@@ -255,7 +240,7 @@ function foldAll<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, rows: reado
   return refused;
 }
 
-/** The index of each entry in a list, by its name. */
+/** The index of each entry in a list, by `inlineId` and ref. */
 type Places = Map<string, number>;
 
 /** Merges an entry with its rewrites in the same batch. */
@@ -264,7 +249,7 @@ function takenOnce(entries: HistoryEntry[]): HistoryEntry[] {
   return entries;
 }
 
-/** Merges repeated entries: the last text wins, in the position of the first occurrence. */
+/** Merges repeated entries: the last text is kept, at the position of the first. */
 function onceEach(entries: HistoryEntry[], from: number, places: Places): void {
   let end = from;
   for (const entry of entries.slice(from)) {
@@ -287,7 +272,7 @@ function newFold<Notes>(format: RowFormat<Notes>, found: FoundSession, textMax: 
   return { found, ...format.begin(found), inline: new Map(), ...nothingYet(textMax) };
 }
 
-/** Copies the state, because it belongs to the caller. */
+/** Copies the state, because the caller owns it. */
 function foldFrom<Notes>(state: ReadState, found: FoundSession, textMax: number): Fold<Notes> {
   const { facts, inline, notes } = structuredClone(state);
   const own = { facts, inline: new Map(Object.entries(inline)), notes: notes as Notes };

@@ -1,7 +1,7 @@
 import { openBytes, readFully } from "./byte-file.ts";
 import { parsedObject } from "./parse-json.ts";
 
-/** Reads a small text file beside a session; null when it is missing, unreadable or too large. */
+/** Returns null when the file is missing, unreadable or too large. */
 export async function readSmall(path: string, bytesMax: number): Promise<string | null> {
   // Most sessions have no such file.
   const file = await openBytes(path).catch(() => null);
@@ -17,7 +17,6 @@ export async function readSmall(path: string, bytesMax: number): Promise<string 
   }
 }
 
-/** Reads the JSON object in a small file, or null. */
 export async function readSmallObject(
   path: string,
   bytesMax = 1024 * 1024,

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { firstChars, folded } from "../../text/fence.ts";
 
-/** Cuts a text to at most `max` characters and says how much is missing. */
+/** Cuts a text to `max` characters and says how much is missing. */
 export function cut(text: string, max: number): string {
   const head = firstChars(text, max);
   if (head.length === text.length) return text;
@@ -13,7 +13,7 @@ export function promptKey(prompt: string): string {
   return hash("sha1", folded(prompt).toLowerCase(), "base64url").slice(0, 16);
 }
 
-/** Milliseconds since 1970 from an ISO time, seconds or milliseconds; null from anything else. */
+/** Returns milliseconds since 1970 from an ISO time, seconds or milliseconds; null from anything else. */
 export function timeOf(value: unknown): number | null {
   if (typeof value === "string") {
     const time = Date.parse(value);
@@ -23,10 +23,7 @@ export function timeOf(value: unknown): number | null {
   return value < 1e11 ? value * 1000 : value;
 }
 
-/**
- * Limits a value from a file in depth and length, so that it is safe to keep and to write out again. Returns
- * the value itself if it is small, which is almost always.
- */
+/** Limits the depth and length of a value from a file, so that it is safe to store and to serialise. */
 export function bounded(value: unknown, textMax: number, depthMax = 24): unknown {
   if (typeof value === "string") return cut(value, textMax);
   if (value === null || typeof value !== "object") return value;

@@ -1,9 +1,9 @@
-/** Most unfinished lines are shorter than this; their buffer is reused. */
+/** Most unfinished lines are shorter than this and share one buffer. */
 const ROOM_BYTES = 256 * 1024;
 
 /**
- * The beginning of a line whose end has not been read. A long line grows in place and its memory is released
- * at once: it must never be in memory twice or wait for the garbage collector.
+ * The beginning of a line whose end has not been read. A long line grows in place and is freed at once: the
+ * heap could not hold it twice or until the next garbage collection.
  */
 export class UnfinishedLine {
   readonly #bytesMax: number;
@@ -19,13 +19,13 @@ export class UnfinishedLine {
     return this.#length;
   }
 
-  /** Valid until bytes are added or dropped. */
+  /** Valid only until the next `add` or `drop`. */
   get bytes(): Buffer {
     if (this.#long !== null) return Buffer.from(this.#long, 0, this.#length);
     return this.#room?.subarray(0, this.#length) ?? NOTHING;
   }
 
-  /** Copies the bytes, because the chunk's buffer is reused for the next chunk. */
+  /** Copies the bytes, because the caller reuses the buffer for the next chunk. */
   add(bytes: Buffer): void {
     const length = this.#length + bytes.length;
     if (this.#long === null && length <= ROOM_BYTES) {

@@ -1,5 +1,3 @@
-/** These functions check values that another program wrote. */
-
 export function asObject(value: unknown): Readonly<Record<string, unknown>> | null {
   return typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Readonly<Record<string, unknown>>)
@@ -10,7 +8,7 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Returns a text that is not empty, or null. */
+/** Returns null for an empty text. */
 export function asText(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
@@ -19,7 +17,7 @@ export function asNumber(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-/** Returns a positive number; 0 for anything else. */
+/** Returns 0 for anything but a positive number. */
 export function asCount(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
 }

@@ -8,7 +8,7 @@ export interface TableRow {
 
 const [INTERIOR_INDEX, INTERIOR_TABLE, LEAF_INDEX, LEAF_TABLE] = [0x02, 0x05, 0x0a, 0x0d];
 
-/** Yields the rows of a table whose rowid is greater than `after`, in order. */
+/** Yields the rows with a rowid greater than `after`, in order. */
 export function* tableRows(
   pages: Pages,
   root: number,
@@ -36,18 +36,13 @@ export function tableRow(pages: Pages, root: number, rowid: number): Row | null 
   throw new Error("its B-tree is too deep");
 }
 
-/**
- * Yields the rows of an index whose first column equals this text, in order; the last column is the table's
- * rowid.
- */
+/** Yields the index rows whose first column is `key`, in order. Their last column is the rowid. */
 export function* indexed(pages: Pages, root: number, key: string): Generator<Row> {
   yield* indexBelow(new Walk(pages), root, Buffer.from(key));
 }
 
-/** More levels than any real database has. */
 const DEPTH_MAX = 40;
 
-/** One page of a B-tree. */
 class Node {
   readonly page: Buffer;
   readonly type: number;
@@ -68,7 +63,6 @@ class Node {
     return this.type === INTERIOR_INDEX || this.type === INTERIOR_TABLE;
   }
 
-  /** Returns where a cell begins in the page. */
   cell(index: number): number {
     const at = this.page.readUInt16BE(this.#first + index * 2);
     if (at + 4 > this.page.length) throw new Error("a page is broken");
@@ -85,7 +79,7 @@ class Node {
   }
 }
 
-/** Visits no page twice: pages that form a cycle are not a tree. */
+/** Refuses to visit a page twice: pages of a damaged file may form a cycle. */
 class Walk {
   readonly pages: Pages;
   readonly #seen = new Set<number>();
@@ -157,7 +151,7 @@ function leafCell(pages: Pages, { page }: Node, at: number): { rowid: number; pa
   return { rowid, payload: payloadAt(pages, page, { start, bytes, isIndex: false }) };
 }
 
-/** The file format defines how much of a payload is in the page itself. */
+/** SQLite's file format defines how much of a payload is in the page itself. */
 function payloadAt(
   { usableBytes }: Pages,
   page: Buffer,

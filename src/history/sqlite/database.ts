@@ -6,27 +6,27 @@ import { columnsOf, indexedColumns, isWithoutRowid, rowidColumn } from "./schema
 export type { Value } from "./record.ts";
 
 /**
- * Another program's database, for reading only. It shows everything that is committed, including the
- * write-ahead log of a running program, and leaves no trace: no lock, no file, no byte.
+ * Another program's database, for reading only. It shows everything committed, including what is only in the
+ * write-ahead log of a running program. Reading it takes no lock and changes or creates no file.
  */
 export interface Database {
-  /** Returns null when there is no such table, or when it is of a kind that cannot be read. */
+  /** Returns null when there is no such table, or none that can be read. */
   table(name: string): Table | null;
-  /** Whether everything read so far is consistent; if not, it has to be read again. */
+  /** Whether everything read so far is consistent; if not, it must be read again. */
   isStill(): boolean;
   close(): void;
 }
 
 export interface Table {
   readonly columns: ReadonlySet<string>;
-  /** Yields the rows in rowid order; if `after` is given, only those with a greater rowid. */
+  /** Yields rows in rowid order; with `after`, only those with a greater rowid. */
   rows(after?: number): Generator<NamedRow>;
   /** Yields the rows with this text in a column; fast if an index begins with that column. */
   where(column: string, text: string): Generator<NamedRow>;
   at(rowid: number): NamedRow | null;
 }
 
-/** A row with named columns. A column that the table does not have is null. */
+/** A column that the table does not have is null. */
 export interface NamedRow {
   readonly rowid: number;
   get(column: string): Value;
@@ -109,7 +109,7 @@ interface Index {
 interface Names {
   readonly columns: readonly string[];
   readonly alias: string | null;
-  /** The values that the index already has. */
+  /** Values that the index already has. */
   readonly index?: { readonly names: readonly string[]; readonly row: Row };
 }
 

@@ -3,15 +3,15 @@ import { readWal, type Wal, walHeader } from "./wal.ts";
 
 /** The pages of a database as of one commit. */
 export interface Pages {
-  /** The number of bytes of a page that hold content. */
+  /** How many bytes of a page hold content. */
   readonly usableBytes: number;
   /** Returns a page's bytes, which must not be changed. Pages count from 1. */
   page(number: number): Buffer;
   /** Like `page`, for a page that is used once: its bytes are valid until the next call. */
   passing(number: number): Buffer;
   /**
-   * Whether everything that was read since the database was opened belongs to one commit. A writer may copy
-   * pages back into the file or restart its log at any time; then pages of different commits may be mixed.
+   * Whether everything read since the database was opened belongs to one commit. A writer may copy pages back
+   * into the file or restart its log at any time, which mixes pages of different commits.
    */
   isStill(): boolean;
   close(): void;
@@ -23,8 +23,8 @@ const CACHED_MAX = 512;
 const SLAB_PAGES = 16;
 
 /**
- * Opens a database and its write-ahead log using plain file reads only. SQLite itself would take locks,
- * create a `-shm` file beside the log, and could checkpoint the log into the database when it closes.
+ * Opens a database and its write-ahead log with plain file reads. SQLite itself would take locks, create a
+ * `-shm` file, and might checkpoint the log into the database when it closes.
  */
 export function openPages(path: string): Pages {
   const file = openForReading(path);
@@ -70,7 +70,7 @@ class FilePages implements Pages {
   page(number: number): Buffer {
     const known = this.#cached.get(number);
     if (known !== undefined) {
-      // The map's first key is the least recently used page.
+      // Moves the page to the end of the map: the first key is the least recently used page.
       this.#cached.delete(number);
       this.#cached.set(number, known);
       return known;
@@ -91,7 +91,7 @@ class FilePages implements Pages {
   isStill(): boolean {
     if (this.#stampNow() !== this.#stamp) return false;
     if (this.#log === null) return logBytes(this.#path) === 0;
-    // Frames are only ever appended while the header stays the same.
+    // While the header stays the same, frames are only appended.
     return this.#wal === null || walHeader(this.#log)?.salts === this.#wal.salts;
   }
 
@@ -136,10 +136,7 @@ class FilePages implements Pages {
     if (count !== into.length) throw new Error(`its page ${number} is truncated`);
   }
 
-  /**
-   * Without a write-ahead log a change is made in the file itself, and a rollback journal has the old
-   * content.
-   */
+  /** Without a write-ahead log the file itself is changed; the journal has the old content. */
   #refuseHalfDone(): void {
     const journal = openIfThere(`${this.#path}-journal`);
     if (journal === null) return;

@@ -2,7 +2,7 @@ import type { Pages } from "./pages.ts";
 
 export type Value = string | number | Buffer | null;
 
-/** Where a row's content is: its beginning in a page, the rest in a chain of overflow pages. */
+/** A row's content: its beginning in a page, the rest in a chain of overflow pages. */
 export interface Payload {
   readonly bytes: number;
   readonly local: Buffer;
@@ -14,7 +14,7 @@ export interface Payload {
 const VALUE_BYTES_MAX = 64 * 1024 * 1024;
 const HEADER_BYTES_MAX = 64 * 1024;
 
-/** One row's values. Each is read from the disk only when it is requested. */
+/** Each value is read from the disk only when it is requested. */
 export class Row {
   readonly #pages: Pages;
   readonly #payload: Payload;
@@ -59,12 +59,10 @@ export class Row {
     return type >= 13 && type % 2 === 1;
   }
 
-  /** Returns the size of a value without reading it. */
   bytesOf(column: number): number {
     return bytesOf(this.#types[column] ?? 0);
   }
 
-  /** Returns a value's bytes. */
   raw(column: number): Buffer {
     const start = this.#starts[column] ?? 0;
     const bytes = this.bytesOf(column);

@@ -19,7 +19,7 @@ export function rowidColumn(sql: string): string | null {
   return found === undefined ? null : firstName(found)[0];
 }
 
-/** Whether a table has no rowid: the options after the last parenthesis of its statement say so. */
+/** The options after the last parenthesis of the statement say so. */
 export function isWithoutRowid(sql: string): boolean {
   return /\bwithout\s+rowid\b/iu.test(sql.slice(sql.lastIndexOf(")") + 1));
 }

@@ -6,7 +6,6 @@ export interface Wal {
   readonly pageBytes: number;
   /** For each page, the offset of its newest content in the log. */
   readonly frames: ReadonlyMap<number, number>;
-  /** The number of pages in the database. */
   readonly pageCount: number;
 }
 
@@ -61,7 +60,6 @@ function walOf(
   return pageCount === 0 ? null : { salts, pageBytes, frames, pageCount };
 }
 
-/** Reads the log's header; a different header means that the log was restarted. */
 export function walHeader(file: number): Header | null {
   const bytes = Buffer.alloc(HEADER_BYTES);
   if (readSync(file, bytes, 0, HEADER_BYTES, 0) < HEADER_BYTES) return null;

@@ -9,17 +9,12 @@ import {
   notDoneBefore,
 } from "./status.ts";
 
-/** One session or sub-agent of a tree, with its facts. */
 export interface FamilyMember {
-  /**
-   * `FoundSession.key`; for a sub-agent inside another session's file, that session's key, `#` and the
-   * sub-agent's id.
-   */
+  /** `FoundSession.key`; for a sub-agent inside another session's file, with `#` and its id added. */
   readonly key: string;
   readonly facts: SessionFacts;
 }
 
-/** Everything known about one tree of sessions. */
 export interface FamilyInput {
   /** Null when only its sub-agents are left on disk. */
   readonly root: FamilyMember | null;
@@ -29,9 +24,7 @@ export interface FamilyInput {
   readonly seenWorking?: ReadonlyMap<string, string>;
 }
 
-/** A sub-agent with its place in the tree. */
 export interface FamilyAgent {
-  /** Null when it has no file. */
   readonly key: string | null;
   /** The key of the session or sub-agent that started it; null only when that one's files are gone. */
   readonly parentKey: string | null;
@@ -42,7 +35,6 @@ export interface FamilyAgent {
 }
 
 export interface Family {
-  /** Null when the root has no file. */
   readonly judgement: Judgement | null;
   /** In the order they were started, parents before their children. */
   readonly agents: readonly FamilyAgent[];
@@ -50,7 +42,7 @@ export interface Family {
   readonly byCall: ReadonlyMap<string, readonly FamilyAgent[]>;
 }
 
-/** Places every sub-agent below the call that started it, at every depth, and judges all of them. */
+/** Places every sub-agent, at every depth, below the call that started it, and judges all of them. */
 export function familyOf(input: FamilyInput): Family {
   const rootKey = input.root?.key ?? null;
   const nodes = linked(input);
@@ -69,7 +61,7 @@ export function familyOf(input: FamilyInput): Family {
   };
 }
 
-/** Groups sub-agents by call, including calls that prompted an existing sub-agent again. */
+/** Includes calls that prompted an existing sub-agent again. */
 function agentsByCall(agents: readonly FamilyAgent[], input: FamilyInput): Map<string, FamilyAgent[]> {
   const byCall = Map.groupBy(
     agents.filter(({ status }) => status.toolUseId !== null),
@@ -206,7 +198,7 @@ function withoutCircles(nodes: readonly Node[], rootKey: string | null): void {
   for (const node of nodes) node.depth = chainOf(node, byKey).length + 1;
 }
 
-/** Returns all ancestors of a node, ending at the root or where a cycle closes. */
+/** Returns all ancestors of a node, up to the root or until a cycle closes. */
 function chainOf(node: Node, byKey: ReadonlyMap<string, Node>): Node[] {
   const seen = new Set<Node>();
   for (let above = parentOf(node, byKey); above !== undefined; above = parentOf(above, byKey)) {
@@ -220,7 +212,7 @@ function parentOf(node: Node, byKey: ReadonlyMap<string, Node>): Node | undefine
   return node.parentKey === null ? undefined : byKey.get(node.parentKey);
 }
 
-/** Returns the latest report about each sub-agent to any session of the family. */
+/** Returns the latest report about each sub-agent, to any session of the family. */
 function toldByAgent({ root, members }: FamilyInput): ReadonlyMap<string, ToldState> {
   const latest = new Map<string, ToldState>();
   for (const { facts } of root === null ? members : [root, ...members]) {

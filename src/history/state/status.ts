@@ -1,7 +1,6 @@
 import type { Confidence, HistoryState } from "../../contract/index.ts";
 import type { SessionFacts, SpawnCall, ToldState } from "../facts.ts";
 
-/** A state together with the evidence for it. */
 export interface Judgement {
   readonly state: HistoryState;
   readonly reason: string;
@@ -13,14 +12,13 @@ export interface Judgement {
 
 /** Whether a process works on a tree, and what the process reports about itself. */
 export interface Liveness {
-  /** Null when unknown. */
   readonly alive: boolean | null;
   readonly doing: "busy" | "idle" | "waiting" | null;
   readonly startedAt: number | null;
   readonly how: string;
-  /** True when the only evidence of a missing process is that a list does not name one. */
+  /** The process is missing from a list, and nothing else shows that it is gone. */
   readonly isAbsent?: boolean;
-  /** True when that list may have been read too early. */
+  /** The list may have been read before the process was in it. */
   readonly isTooEarly?: boolean;
 }
 
@@ -32,17 +30,13 @@ export const NOT_KNOWN_ALIVE: Liveness = {
 };
 
 export interface SubagentEvidence {
-  /** Null when it has no file. */
   readonly facts: SessionFacts | null;
   readonly call: SpawnCall | null;
   /** The latest report about it to any session of the family. */
   readonly told: ToldState | null;
   /** The liveness of the root session's process, which runs every sub-agent. */
   readonly root: Liveness;
-  /**
-   * Set when it was seen to start and not to stop (hooks), or seen to grow while we watched. Never based on a
-   * file's age.
-   */
+  /** Hooks saw it start and not stop, or its file grew while we watched. Never a file's age. */
   readonly seenWorking: string | null;
   /** Its parent is no longer working, so a result that the parent waited for will not be used. */
   readonly parentIsOver: boolean;
@@ -52,13 +46,12 @@ export interface SessionEvidence {
   readonly facts: SessionFacts;
   readonly live: Liveness;
   readonly seenWorking: string | null;
-  /** The number of sub-agents it started that are still running. */
   readonly runningCount: number;
 }
 
 /**
- * Judges a sub-agent's own work by the strongest evidence available: a report to its parent, the result of
- * its call, direct observation, and only then how its file ends.
+ * Judges a sub-agent by the strongest evidence available: a report to its parent, its call's result, direct
+ * observation, and only then how its file ends.
  */
 export function judgeSubagent(evidence: SubagentEvidence): Judgement {
   return (
@@ -71,7 +64,6 @@ export function judgeSubagent(evidence: SubagentEvidence): Judgement {
   );
 }
 
-/** Judges a root session. */
 export function judgeSession(evidence: SessionEvidence): Judgement {
   const { live, facts } = evidence;
   if (live.alive === true && live.doing === "busy") return certain("running", live.how, facts.lastAt);
@@ -80,7 +72,7 @@ export function judgeSession(evidence: SessionEvidence): Judgement {
   return notDoneBefore(judged, Math.max(evidence.runningCount, live.alive ? facts.backgroundCount : 0));
 }
 
-/** Whether a report is about the current work, and not from before the last prompt. */
+/** Whether a report is about the current work, not from before the last prompt. */
 function isFresh(at: number | null, facts: SessionFacts | null): boolean {
   const promptedAt = facts?.promptedAt ?? null;
   return at === null || promptedAt === null || at >= promptedAt;
@@ -107,10 +99,7 @@ function byResult({ call, facts }: SubagentEvidence): Judgement | null {
   };
 }
 
-/**
- * Judges a sub-agent of a call that started several, when the call's work as a whole is over. An end in the
- * sub-agent's own file takes precedence.
- */
+/** A call that started several sub-agents ended. An end in the sub-agent's own file comes first. */
 function byRun({ call, facts }: SubagentEvidence): Judgement | null {
   const over = call?.many ? call.over : undefined;
   if (over === undefined || over.state === "running" || !isFresh(over.at, facts) || hasEnd(facts))
@@ -121,9 +110,7 @@ function byRun({ call, facts }: SubagentEvidence): Judgement | null {
     : likely("interrupted", reason, over.at);
 }
 
-/**
- * An end in the file takes precedence: the last row also makes the file grow, and not every end is reported.
- */
+/** An end in the file comes first: the last row also makes the file grow, and not every end is reported. */
 function bySight({ seenWorking, facts }: SubagentEvidence): Judgement | null {
   if (seenWorking === null || hasEnd(facts) || (facts !== null && byNote(facts) !== null)) return null;
   return likely("running", seenWorking, facts?.lastAt ?? null);
@@ -159,8 +146,8 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
         : likely("completed", `${ending.how}, which its parent has not confirmed`, ending.at);
     case "toolError":
       if (held && call?.movedOn !== true) return likely("running", `${ending.how}; ${root.how}`, ending.at);
-      // An agent normally responds to a failed call; without a response it was cut off, unless the failure
-      // ended the turn.
+      // An agent answers a failed call. If no answer follows, it was cut off, unless the failure ended the
+      // turn.
       return ending.confirmed
         ? { ...likely("failed", `${ending.how}, and nothing came after it`, ending.at), error: ending.error }
         : cutOff(root, `${ending.how}, and nothing came after it`, ending.at);
@@ -176,9 +163,9 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
 }
 
 /**
- * The agent's records say that the sub-agent is over, although its last row does not. The agent records this
- * when a sub-agent ends or fails, never when it is stopped, and it does not clear the record when the
- * sub-agent is prompted again.
+ * The agent's records say that the sub-agent is over, although its last row does not. The agent writes this
+ * record when a sub-agent ends or fails, not when it is stopped, and keeps it when the sub-agent is prompted
+ * again.
  */
 function byNote(facts: SessionFacts): Judgement | null {
   const { ending, finished, promptedAt, createdAt } = facts;
@@ -213,7 +200,7 @@ function byProgress({ root }: SubagentEvidence, at: number | null, isLeft: boole
   return cutOff(root, how, at);
 }
 
-/** Whether the process is alive, is not a later one, and still waits for the sub-agent. */
+/** Whether the process that ran the sub-agent is alive and still waits for it. */
 function isHeld(evidence: SubagentEvidence): boolean {
   const { facts, root } = evidence;
   return root.alive === true && !isBefore(facts?.lastAt ?? null, root) && !isAbandoned(evidence);

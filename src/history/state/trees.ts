@@ -3,20 +3,18 @@ import { familyOf } from "./family.ts";
 import { livenessOf } from "./liveness.ts";
 import type { FoundSession, HistoryReader, LiveSession, ReadState } from "../port.ts";
 
-/** One family on disk: a session and every sub-agent below it, at any depth. */
+/** A session and every sub-agent below it, at any depth. */
 export interface Tree {
-  /** Null when only sub-agents are left. */
   readonly root: FamilyMember | null;
   readonly members: readonly FamilyMember[];
 }
 
-/** A session that was read, with the sub-agents inside its own file. */
 export interface ReadSession {
   readonly found: Pick<FoundSession, "key" | "rootKey">;
   readonly state: Pick<ReadState, "facts" | "inline">;
 }
 
-/** Groups sessions into families. If the location on disk does not show whose file it is, the rows do. */
+/** Groups sessions into families. If the location on disk does not show whose file it is, its rows do. */
 export function treesOf(sessions: readonly ReadSession[]): Tree[] {
   const tops = new Map<string, ReadSession>();
   const byId = new Map<string, ReadSession>();
@@ -34,16 +32,14 @@ export function treesOf(sessions: readonly ReadSession[]): Tree[] {
   });
 }
 
-/**
- * Judges a family by all the evidence: its files, the processes that the agent lists, and direct observation.
- */
+/** Judges a family by all evidence: its files, the processes that the agent lists, and direct observation. */
 export function judgeTree(
   reader: Pick<HistoryReader, "listsLive">,
   tree: Tree,
   known: {
     listed?: readonly LiveSession[];
     seenWorking?: ReadonlyMap<string, string>;
-    /** It was written a moment ago, so its process may not be listed yet. */
+    /** The file was written a moment ago, so its process may not be listed yet. */
     isRecent?: boolean;
   } = {},
 ): Family {
@@ -71,9 +67,8 @@ function withoutInternal({ root, members }: Tree): Tree {
 }
 
 /**
- * Finds sessions that begin with the rows of another one, because they were resumed or forked into a new
- * file. Maps each key to the key of the session that had the rows first. Entries with the same refs are the
- * same entries.
+ * Finds sessions that were resumed or forked into a new file and begin with the rows of another one. Maps
+ * each key to the key of the session that had the rows first.
  */
 export function replaysOf(sessions: readonly ReadSession[]): Map<string, string> {
   const tops = sessions.filter(({ state }) => !state.facts.isSubagent && state.facts.firstRef !== null);
@@ -91,7 +86,7 @@ export function replaysOf(sessions: readonly ReadSession[]): Map<string, string>
   return found;
 }
 
-/** Copies share their beginning; the one that stopped first is the original. */
+/** Of several copies, the one that stopped first is the original. */
 function order({ state: { facts } }: ReadSession): number {
   return facts.lastAt ?? 0;
 }

@@ -98,7 +98,6 @@ function wordsOf(text: string): string[] {
   return [...text.matchAll(/"([\w-]{6,40})"/gu)].map((match) => match[1] as string);
 }
 
-/** Replaces one value somewhere in a line. */
 function withLeaf(line: string, next: Next, value: () => unknown): string {
   const places: { owner: Record<string, unknown>; name: string }[] = [];
   let parsed: unknown;

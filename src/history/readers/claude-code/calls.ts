@@ -7,10 +7,10 @@ import type { TaskNotice } from "./task-notice.ts";
 import { INTERRUPTS, textOf } from "./user-row.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** Tools that start sub-agents; a workflow starts several. */
+/** Tools that start sub-agents. `Workflow` starts several. */
 const SPAWNING: ReadonlySet<string> = new Set(["Agent", "Task", "Workflow"]);
 const ERROR_MAX = 2000;
-/** More sub-agents than a real session starts; the limit keeps a hostile file from filling the memory. */
+/** More than a real session starts. Keeps a hostile file from filling the memory. */
 const CALLS_MAX = 10_000;
 
 export function called(line: Line, block: JsonObject, at: number | null): void {
@@ -38,7 +38,7 @@ export function called(line: Line, block: JsonObject, at: number | null): void {
   line.notes.unanswered.push(callId);
 }
 
-/** The session says something new or is prompted again: calls without a result will no longer get one. */
+/** Called when the session says something new or is prompted again: missing results will no longer arrive. */
 export function movedOn(line: Line): void {
   if (line.notes.unanswered.length === 0) return;
   const ids = new Set(line.notes.unanswered);
@@ -46,10 +46,7 @@ export function movedOn(line: Line): void {
   line.notes.unanswered = [];
 }
 
-/**
- * The turn is over, so the session no longer waits for foreground calls; background calls may still be
- * launched.
- */
+/** Called when the turn is over: only background calls can still get a result. */
 export function abandoned(line: Line): void {
   if (line.notes.unanswered.length === 0) return;
   const ids = new Set(line.notes.unanswered);
@@ -63,17 +60,14 @@ export function abandoned(line: Line): void {
 
 export interface ToolResult {
   readonly block: JsonObject;
-  /** `toolUseResult`, if the row has exactly one result. */
+  /** The row's `toolUseResult`, if the row has exactly one result. */
   readonly structured: unknown;
-  /** Whether the same row says that the request was interrupted. */
+  /** The same row says that the request was interrupted. */
   readonly isInterrupted: boolean;
   readonly at: number | null;
 }
 
-/**
- * Takes a tool result in the parent's file: the result of a call that started a sub-agent, or of a tool that
- * queries one.
- */
+/** Takes a tool result: of a call that started a sub-agent, or of a tool that queries one. */
 export function returned(line: Line, result: ToolResult): void {
   const callId = asText(result.block["tool_use_id"]);
   const call = line.facts.calls.findLast((other) => other.callId === callId);
@@ -90,7 +84,7 @@ export function returned(line: Line, result: ToolResult): void {
   call.background ||= call.result.state === "running";
 }
 
-/** Takes a row that shows a sub-agent working. It names the call, and usually the sub-agent. */
+/** Takes a row that shows a sub-agent working. */
 export function progressed(
   line: Line,
   { callId, agentId, at }: { callId: string | null; agentId: string | null; at: number | null },
@@ -113,7 +107,7 @@ function callResult(result: ToolResult, text: string): CallResult {
   };
 }
 
-/** The structured result decides; the text is used only where there is none (inside sub-agents). */
+/** The structured result decides. The text is used only where there is none, as in sub-agents. */
 function outcome(
   { block, structured, isInterrupted }: ToolResult,
   text: string,
@@ -142,7 +136,7 @@ function outcome(
 
 const LAUNCHED: ReadonlySet<string> = new Set(["async_launched", "launched", "running", "teammate_spawned"]);
 
-/** Finds the line that Claude Code adds after the sub-agent's own text. */
+/** Finds the line that Claude Code adds before or after the sub-agent's own text. */
 function agentIdIn(text: string): string | null {
   const launched = /^Async agent launched successfully[^\n]*\n+agentId: ([\w-]{1,80}) \(internal/u.exec(text);
   if (launched !== null) return launched[1] as string;
@@ -159,7 +153,7 @@ function taskIdsIn(call: SpawnCall, structured: JsonObject | null, text: string)
   return ids.map(asText).filter((id) => id !== null);
 }
 
-/** `TaskOutput` reports the state of a background task, `TaskStop` that it was stopped. */
+/** `TaskOutput` reports a background task's state, `TaskStop` that the task was stopped. */
 function toldByTool(line: Line, { structured, at }: ToolResult): void {
   const fields = asObject(structured);
   const task = asObject(fields?.["task"]);
@@ -186,7 +180,7 @@ function toldByTool(line: Line, { structured, at }: ToolResult): void {
   }
 }
 
-/** Takes a notice, whichever row carried it; returns true the first time. */
+/** Returns true for a new notice: several rows may carry the same one. */
 export function notified(line: Line, notice: TaskNotice, at: number | null): boolean {
   const { taskId, callId, state, ref } = notice;
   const isNew = !line.notes.notices.includes(ref);
@@ -196,7 +190,7 @@ export function notified(line: Line, notice: TaskNotice, at: number | null): boo
   const error = notice.error === null ? null : shortLine(notice.error, ERROR_MAX);
   overAll(line, notice, { state, how, at });
   told(line, { agentId: taskId, callId, state, how, error, at });
-  // The agent counts only sub-agents and workflows, but shells send the same notices.
+  // Shells send the same notices, but Claude Code counts only sub-agents and workflows.
   if (isNew && state !== "running" && line.facts.calls.some((call) => isAbout(notice, call))) {
     line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
   }
@@ -219,7 +213,7 @@ function overAll(
   if (call !== undefined) call.over = over;
 }
 
-/** The last report wins, except that "it stopped" does not replace a report of how it stopped. */
+/** The last report counts, but a mere "it stopped" does not replace a report of how it stopped. */
 function told(line: Line, news: Omit<ToldState, "firstAt">): void {
   const known = line.facts.told.find(({ agentId }) => agentId === news.agentId);
   if (known === undefined) {

@@ -7,8 +7,6 @@ import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 500;
 
-/** These functions set the ending after each kind of row. */
-
 export function prompted(line: Line, at: number | null): void {
   line.notes.open = [];
   set(line, { kind: "prompted", how: "its last row is a prompt without an answer", at });
@@ -54,7 +52,7 @@ const CHANNEL_BROKE = /^(?:Error: )?Tool permission stream closed/u;
 
 const UNFINISHED = "its last answer is not finished";
 
-/** Up to this version Claude Code wrote no stop reason on any row, so a missing stop reason means nothing. */
+/** Up to this version Claude Code wrote no stop reasons at all, so a missing one means nothing. */
 const LAST_WITHOUT_STOP_REASON = [2, 1, 49];
 
 function omitsStopReason(version: string | null): boolean {
@@ -90,7 +88,7 @@ export function interrupted(line: Line, at: number | null): void {
   set(line, { kind: "interrupted", how: "its last row says that it was interrupted", at, confirmed: true });
 }
 
-/** Stop hooks run after the agent has ended its turn, so a final answer is complete. */
+/** Stop hooks run only after the turn has ended, so the last answer is complete. */
 export function stopHooksRan(line: Line, at: number | null): void {
   const { kind, how } = line.facts.ending;
   const isAnswered = kind === "ended" || kind === "answered" || (kind === "working" && how === UNFINISHED);
@@ -109,7 +107,7 @@ export function turnEnded(line: Line, name: string, at: number | null): void {
   set(line, { kind: "ended", how: `its turn ended with a ${name} record`, at, confirmed: true });
 }
 
-/** A command that needs no answer leaves the ending unchanged. */
+/** Restores the ending from before a command that needs no answer. */
 export function asBefore(line: Line): void {
   if (line.notes.before !== null) line.facts.ending = line.notes.before;
   line.notes.before = null;

@@ -8,16 +8,14 @@ import { textOf } from "./user-row.ts";
 
 type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body"> & { readonly ref?: string };
 
-/** A row while it is being folded. */
 export interface ParsedRow {
   readonly row: Row;
   readonly line: Line;
   readonly at: number | null;
-  /** The number of entries that this row has given. */
   count: number;
 }
 
-/** Adds an entry for this row. A row's first entry uses the row's id as its ref. */
+/** A row's first entry has the row's id as its ref. */
 export function addEntry(fold: ClaudeFold, parsed: ParsedRow, entry: NewEntry): void {
   const { row, line } = parsed;
   const own = asText(row.value["uuid"]) ?? `@${row.offset}`;
@@ -35,12 +33,11 @@ export function addEntry(fold: ClaudeFold, parsed: ParsedRow, entry: NewEntry): 
   });
 }
 
-/** Returns who wrote a prompt: a sub-agent is prompted by the session that started it. */
+/** A sub-agent is prompted by the session that started it. */
 export function asker(line: Line): "person" | "session" {
   return line.facts.isSubagent ? "session" : "person";
 }
 
-/** Returns the entry for a call: a plan if the tool writes plans. */
 export function callEntry(block: JsonObject, textMax: number): NewEntry {
   const tool = asText(block["name"]) ?? "a tool";
   const input = asObject(block["input"]) ?? {};
@@ -74,7 +71,6 @@ export function said(author: HistoryEntry["author"], text: string): NewEntry {
   return { author, kind: "text", body: { text } };
 }
 
-/** An entry for text that Claude Code itself wrote. */
 export function noticed(text: string): NewEntry {
   return { author: "agent", kind: "notice", body: { text } };
 }

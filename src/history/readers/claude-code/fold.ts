@@ -28,7 +28,6 @@ import { addStep, addTurn, rewindBy } from "./rewind.ts";
 import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** Folds one row of a transcript into the facts of its session. */
 export function foldRow(fold: ClaudeFold, row: Row): void {
   const type = asText(row.value["type"]);
   if (type === null) throw new Error("it has no type");
@@ -43,14 +42,14 @@ export function foldRow(fold: ClaudeFold, row: Row): void {
   const line = lineOf(fold, row.value);
   const parsed: ParsedRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
   envelope(parsed);
-  // A row of an unknown type may still connect another row to its parent.
+  // A row of an unknown type may still be the parent of another row.
   const kind = foldKind?.(fold, parsed) ?? "other";
   if (id !== null) addStep(line.notes, stepOf(parsed, id, kind));
 }
 
 type Kind = Step["kind"];
 
-/** Rows that belong to the graph: each has an id and a parent. */
+/** Rows of the graph: each has an id and a parent. */
 const GRAPH = new Map<string, (fold: ClaudeFold, parsed: ParsedRow) => Kind>(
   Object.entries({
     user: foldUser,
@@ -61,7 +60,6 @@ const GRAPH = new Map<string, (fold: ClaudeFold, parsed: ParsedRow) => Kind>(
   }),
 );
 
-/** Rows outside the graph. */
 const OUTSIDE_GRAPH = new Map<string, (fold: ClaudeFold, row: Row) => void>(
   Object.entries({
     summary: ({ facts }: ClaudeFold, { value }: Row) => {
@@ -84,10 +82,7 @@ const OUTSIDE_GRAPH = new Map<string, (fold: ClaudeFold, row: Row) => void>(
   }),
 );
 
-/**
- * Returns the session of a row: the file's own session, or a sub-agent that old versions wrote into the same
- * file.
- */
+/** Old versions wrote the rows of sub-agents into their session's file. */
 function lineOf(fold: ClaudeFold, value: JsonObject): Line {
   const own: Line = { inlineId: null, facts: fold.facts, notes: fold.notes.own };
   if (value["isSidechain"] !== true || fold.found.isSubagent) return own;
@@ -104,7 +99,7 @@ function lineOf(fold: ClaudeFold, value: JsonObject): Line {
 }
 
 const INLINE_MAX = 1000;
-/** At most this many sidechains are active at once; the notes of older ones are dropped. */
+/** The notes of the oldest sidechains beyond this number are dropped. */
 const INLINE_NOTED_MAX = 64;
 
 function inlineNotes(inline: ClaudeFold["notes"]["inline"], id: string): LineNotes {
@@ -114,7 +109,7 @@ function inlineNotes(inline: ClaudeFold["notes"]["inline"], id: string): LineNot
   return notes;
 }
 
-/** Connected sidechain rows are one sub-agent, identified by its agent id or by its first row's id. */
+/** Sidechain rows that are connected belong to one sub-agent, named by its agent id or its first row's id. */
 function inlineIdOf(fold: ClaudeFold, value: JsonObject): string | null {
   const named = asText(value["agentId"]);
   if (named !== null) return named;
@@ -179,7 +174,7 @@ function foldPrompt(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   const id = asText(row.value["uuid"]);
   const parentId = asText(row.value["parentUuid"]);
   if (id !== null) {
-    // A sub-agent is never rewound; one with two beginnings was prompted twice.
+    // A sub-agent is never rewound: one with two first prompts was prompted twice.
     const isNoRewind = parentId === null && line.facts.isSubagent;
     const behind = isNoRewind ? null : rewindBy(line.notes, stepOf(parsed, id, "prompt"), parentId);
     if (behind !== null) {
@@ -199,9 +194,7 @@ function foldPrompt(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   prompted(line, at);
 }
 
-/**
- * More rewinds than a person makes in one session; the limit keeps a hostile file from filling the memory.
- */
+/** More than a person makes in one session. Keeps a hostile file from filling the memory. */
 const LEFT_RANGES_MAX = 200;
 
 function foldResults(fold: ClaudeFold, parsed: ParsedRow, user: UserRow): void {
@@ -248,7 +241,7 @@ function isNoAnswer(value: JsonObject, blocks: readonly unknown[]): boolean {
   return value["isApiErrorMessage"] !== true && textOf(blocks).trim() === "No response requested.";
 }
 
-/** Whether Claude Code wrote the row in place of a model's answer, usually for an error. */
+/** Whether Claude Code itself wrote the row in place of a model's answer, usually for an error. */
 function isProgramsOwn(value: JsonObject): boolean {
   return value["isApiErrorMessage"] === true || asObject(value["message"])?.["model"] === "<synthetic>";
 }
@@ -297,7 +290,7 @@ function foldBlock(fold: ClaudeFold, parsed: ParsedRow, block: JsonObject): void
 
 const OPEN_MAX = 256;
 
-/** One answer consists of several rows with the same id, and each repeats the usage of the whole answer. */
+/** One answer consists of several rows with the same id. Each repeats the usage of the whole answer. */
 function countAnswer(line: Line, message: JsonObject): void {
   const { facts, notes } = line;
   const model = asText(message["model"]);
@@ -363,7 +356,7 @@ function foldLocalCommand(fold: ClaudeFold, parsed: ParsedRow, text: string): vo
   asBefore(parsed.line);
 }
 
-/** Older versions write a sub-agent's progress into the file of the session that waits for it. */
+/** Older versions write a sub-agent's progress into its parent's file. */
 function foldProgress(_fold: ClaudeFold, { row, line, at }: ParsedRow): Kind {
   const data = asObject(row.value["data"]);
   if (data?.["type"] !== "agent_progress") return "other";

@@ -25,13 +25,9 @@ const rows: RowFormat<Notes> = {
   foldSidecars,
 };
 
-/**
- * Forks of a session that Claude Code itself makes, to compact it or to suggest a prompt; no caller waits for
- * them.
- */
+/** Forks that Claude Code makes by itself, to compact a session or to suggest a prompt. */
 const OWN_HELPER = /^a(?:compact|prompt_suggestion)-/u;
 
-/** Reads Claude Code's transcripts and those of the sub-agents it started. */
 export const claudeCode: HistoryReader = {
   format: FORMAT,
   agent: "claude",

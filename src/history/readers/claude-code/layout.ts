@@ -10,18 +10,17 @@ export function roots({ home, env }: UserHome): string[] {
   return [env["CLAUDE_CONFIG_DIR"] || join(home, ".claude")];
 }
 
-/** Paths beside a session's file that the reader needs again. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   readonly sidecar: string | null;
-  /** The folder of the root session, with the files it wrote beside its transcript. */
+  /** The root session's folder, with the files beside its transcript. */
   readonly folder: string | null;
   readonly runId: string | null;
 }
 
 /**
- * Finds every transcript below `projects`, in all known layouts: sub-agents beside their session (2025), in
- * one `subagents` folder, and in each session's own folder. The names of project folders are never decoded,
- * because they do not identify a path unambiguously. Some hosts add one more folder level.
+ * Finds every transcript below `projects`. Depending on the version, sub-agents are beside their session, in
+ * one `subagents` folder, or in the session's own folder. The names of project folders are not decoded,
+ * because they are ambiguous. Some hosts add one more folder level.
  */
 export async function* discover(
   root: string,
@@ -45,7 +44,7 @@ export function near(root: string, file: string): string | null {
 }
 
 const NESTED_MAX = 1;
-/** Names of session folders: any other folder is a project, or does not belong to Claude Code. */
+/** Any other folder is a project, or does not belong to Claude Code. */
 const SESSION_NAME = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
 const AGENT_FILE = /^agent-(.+)\.jsonl$/u;
 
@@ -64,13 +63,12 @@ async function* inProject(look: Look, folder: string, nestedMax: number): AsyncG
   }
 }
 
-/** A session's own folder, if the layout has one. */
 interface Owner {
   readonly id: string;
   readonly folder: string;
 }
 
-/** Finds sub-agents. They are in one flat folder at every depth; workflows have a folder for each run. */
+/** Sub-agents of every depth are in one folder. Each run of a workflow has a folder below it. */
 async function* inSubagents(look: Look, folder: string, owner: Owner | null): AsyncGenerator<FoundSession> {
   const entries = await listFolder(look, folder);
   yield* allOf(agentsIn(look, { folder, entries, owner, runId: null }));
@@ -114,7 +112,7 @@ function agentFile(
 ): Promise<FoundSession | null> {
   const sidecar = `${path.slice(0, -".jsonl".length)}.meta.json`;
   const extra: Extra = { sidecar, folder: owner?.folder ?? null, runId };
-  // Without a session's folder only the rows name the owner, and ids alone may repeat.
+  // Without a session's folder the owner is unknown here, and ids alone may repeat.
   const inside = owner?.id ?? relative(look.root, dirname(path));
   const key = newKey(look, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
   const rootKey = owner === null ? null : `${FORMAT}:${owner.id}`;
@@ -145,7 +143,7 @@ async function found(
   };
 }
 
-/** A sidecar is rewritten when its sub-agent finishes; a run's journal grows as the run proceeds. */
+/** A sidecar is rewritten when its sub-agent finishes; a run's journal grows while the run continues. */
 async function stampsBeside({ sidecar, folder, runId }: Extra): Promise<string[]> {
   const paths = [sidecar, ...(runId === null || folder === null ? [] : runFiles(folder, runId))];
   // Most sessions have no such file, and it may vanish at any time.
@@ -153,7 +151,7 @@ async function stampsBeside({ sidecar, folder, runId }: Extra): Promise<string[]
   return (await Promise.all(stats)).map((file) => (file === null ? "" : `${file.size}/${file.mtimeMs}`));
 }
 
-/** Returns the paths of a workflow's journal and of the snapshot that it writes when it is over. */
+/** A workflow writes the snapshot when it is over. */
 export function runFiles(folder: string, runId: string): [journal: string, snapshot: string] {
   return [
     join(folder, "subagents/workflows", runId, "journal.jsonl"),

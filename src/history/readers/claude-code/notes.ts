@@ -1,28 +1,24 @@
 import type { Ending, SessionFacts } from "../../facts.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
-/** Notes that the reader keeps from row to row about one line of work in a file. */
 export interface LineNotes {
-  /** Calls without a result yet. */
   open: OpenCall[];
-  /** Spawn calls without a result that the session may still be waiting for. */
+  /** Spawn calls that the session may still be waiting for. */
   unanswered: string[];
-  /** The usage of the last few answers: one answer consists of several rows. */
+  /** The usage of the last few answers. The rows of one answer repeat its usage. */
   recent: MessageUsage[];
-  /** The id of the answer that is being written. */
   messageId: string | null;
   customTitle: string | null;
-  /** The ending before a command that the agent ran by itself; the command's output restores it. */
+  /** The ending before a command that the agent ran by itself. The command's output restores it. */
   before: Ending | null;
   steps: Step[];
   /**
-   * The positions of the newest prompts, reaching further back than `steps`: one line for each, with its
-   * parent, its id, its offset and the newest entry before it. Kept as one string, because it is copied with
-   * every state.
+   * The newest prompts, further back than `steps`. Each is one line: parent id, own id, offset, and the ref
+   * of the entry before it. One string, because it is copied with every state.
    */
   turns: string;
   lastRef: string | null;
-  /** Refs of notices that were already given, whichever row carried them. */
+  /** Refs of the notices that were already given. */
   notices: string[];
 }
 
@@ -39,7 +35,7 @@ export interface MessageUsage {
   readonly outputTokens: number;
 }
 
-/** One row of the graph, with the fields needed to recognise a rewind. */
+/** One row of the graph, with the fields that are needed to recognise a rewind. */
 export interface Step {
   readonly id: string;
   /** The newest entry after this row was folded. */
@@ -47,7 +43,6 @@ export interface Step {
   readonly kind: "prompt" | "answer" | "result" | "lateError" | "other";
   readonly at: number | null;
   readonly messageId: string | null;
-  /** Where the row begins in the file. */
   readonly offset: number;
 }
 
@@ -55,13 +50,13 @@ export interface Notes {
   readonly own: LineNotes;
   /** By `inlineKey`. */
   readonly inline: Record<string, LineNotes>;
-  /** The newest sidechain, for rows whose own chain is unknown. */
+  /** The newest sidechain, for rows whose own sidechain is unknown. */
   inlineId: string | null;
 }
 
 export type ClaudeFold = Fold<Notes>;
 
-/** One line of work: the file's own session, or a sub-agent whose rows are in the same file. */
+/** One line of work: the file's own session, or a sub-agent in the same file. */
 export interface Line {
   readonly inlineId: string | null;
   readonly facts: SessionFacts;
@@ -83,12 +78,12 @@ export function noNotes(): LineNotes {
   };
 }
 
-/** Returns a safe key: ids come from a file, and one may equal a built-in property name of objects. */
+/** Avoids the names of built-in properties: ids come from a file and may be any text. */
 export function inlineKey(id: string): string {
   return `=${id}`;
 }
 
-/** Appends to a list and drops the oldest items beyond `max`. */
+/** Drops the oldest items beyond `max`. */
 export function pushBounded<T>(list: T[], item: T, max: number): void {
   list.push(item);
   if (list.length > max) list.splice(0, list.length - max);

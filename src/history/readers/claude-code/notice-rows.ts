@@ -8,8 +8,6 @@ import type { ClaudeFold, Line, Step } from "./notes.ts";
 import { readTaskNotices, type TaskNotice } from "./task-notice.ts";
 import { textOf, type UserRow } from "./user-row.ts";
 
-/** Three kinds of rows notify a session that something it started in the background has ended. */
-
 export function foldNotice(fold: ClaudeFold, parsed: ParsedRow, { text, isNoticeCarrier }: UserRow): void {
   const { line, at } = parsed;
   const notices = readTaskNotices(text, isNoticeCarrier);
@@ -22,7 +20,7 @@ export function foldNotice(fold: ClaudeFold, parsed: ParsedRow, { text, isNotice
   prompted(line, at);
 }
 
-/** One row may carry several notices, and each may already have come in another row. */
+/** One row may carry several notices, and another row may already have carried some of them. */
 function foldNotices(
   fold: ClaudeFold,
   parsed: ParsedRow,
@@ -41,7 +39,7 @@ function addNotice(
   addEntry(fold, parsed, ref === undefined ? entry : { ...entry, ref });
 }
 
-/** Takes only prompts and notices that were queued while the agent was working. */
+/** Only prompts and notices that were queued while the agent was working are used. */
 export function foldAttachment(fold: ClaudeFold, parsed: ParsedRow): Step["kind"] {
   const attachment = asObject(parsed.row.value["attachment"]);
   if (attachment?.["type"] !== "queued_command") return "other";
@@ -56,7 +54,7 @@ export function foldAttachment(fold: ClaudeFold, parsed: ParsedRow): Step["kind"
   return "other";
 }
 
-/** Takes a queue row, which is sometimes the only record of a sub-agent's end. */
+/** A queue row is sometimes the only record of a sub-agent's end. */
 export function foldQueued(fold: ClaudeFold, row: Row): void {
   if (row.value["operation"] !== "enqueue") return;
   const text = asText(row.value["content"]);

@@ -45,7 +45,7 @@ describe("what Claude Code 2.1.325 left on disk", () => {
   it("background sub-agents: their ends are told later, and the parent is done after both", async () => {
     const family = (await families(root)).get(BACKGROUND);
     assert.ok(family);
-    // The recording cuts off the end of each notification: it shows that the sub-agent stopped, and the
+    // The recording cuts off the end of each notification. It shows that a sub-agent stopped, and only the
     // sub-agent's file shows how.
     assert.deepEqual(shapeOf(family), [
       "1 a5779b4d11b8978c0 toolu_5704befcc9f959221a completed likely",

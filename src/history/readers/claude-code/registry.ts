@@ -6,9 +6,9 @@ import { timeOf } from "../../lines/text.ts";
 import { asNumber, asText } from "../../lines/value.ts";
 
 /**
- * Reads `sessions/<pid>.json`, where Claude Code registers its processes. A file stays behind when a process
- * is killed, and pids are reused, so an entry counts only if the process's start time matches. The file's age
- * means nothing: it is not rewritten during a turn.
+ * Reads `sessions/<pid>.json`, where Claude Code registers its processes. A killed process leaves its file
+ * behind and pids are reused, so the start time must match. The file's age means nothing: it is not rewritten
+ * during a turn.
  */
 export async function readRegistry(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   const folder = join(root, "sessions");
@@ -19,7 +19,7 @@ export async function readRegistry(root: string, probe: ProcessProbe): Promise<L
   return read.flatMap((record) => (record === null ? [] : (liveOf(record, probe) ?? [])));
 }
 
-/** Versions from 2.1.139 on register every process and remove the file when the process exits cleanly. */
+/** From 2.1.139 on, every process is registered, and its file is removed when the process exits cleanly. */
 export function keepsRegistry(version: string | null): boolean {
   const [major, minor, patch] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
   if (major === undefined || minor === undefined || patch === undefined) return false;
@@ -48,7 +48,7 @@ function isAlive(
   pid: number,
   probe: ProcessProbe,
 ): boolean | null {
-  // A process in another container is invisible here, and its pid may belong to a different process.
+  // A process in another container is invisible here, and its pid may belong to a different process here.
   const space = /pid:\[\d+\]$/u.exec(asText(record["pidDomain"]) ?? "")?.[0];
   if (space !== undefined && space !== (probe.space() ?? space)) return null;
   const start = probe.startOf(pid);
@@ -65,7 +65,7 @@ const HOW = {
   null: "it is not visible from here whether its process $ is alive",
 } as const;
 
-/** `shell`: a person is using its shell; the agent is not working. */
+/** `shell`: a person is using the agent's shell, so the agent is not working. */
 const DOING: ReadonlyMap<string, LiveSession["doing"]> = new Map([
   ["busy", "busy"],
   ["idle", "idle"],

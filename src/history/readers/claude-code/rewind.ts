@@ -2,17 +2,14 @@ import type { FileRange } from "../../facts.ts";
 import type { LeftBehind } from "../../port.ts";
 import { type LineNotes, pushBounded, type Step } from "./notes.ts";
 
-/**
- * The number of recent rows that are remembered individually; for older rows only the parents of prompts are.
- */
+/** How many recent rows are remembered. Of older rows only prompts are, in `LineNotes.turns`. */
 const STEPS_MAX = 64;
 const TURNS_CHARACTERS_MAX = 32 * 1024;
 
 /**
- * Returns what a new row leaves behind. Most rows with an older parent leave nothing behind: blocks and
- * results of one answer are siblings, bookkeeping rows are not conversation, an error that was written late
- * is not a new branch, and a replay after compaction repeats the same messages. Call it before `addTurn` and
- * `addStep`.
+ * Returns what a new row leaves behind. Most rows whose parent is not the last row leave nothing behind:
+ * blocks and results of one answer are siblings, bookkeeping rows are not conversation, an error may be
+ * written late, and a replay after compaction repeats messages. Call it before `addTurn` and `addStep`.
  */
 export function rewindBy(
   notes: LineNotes,
@@ -25,7 +22,7 @@ export function rewindBy(
   if (steps.some(({ id }) => id === step.id) || turns.includes(`\t${step.id}\t`)) return null;
   const at = parentId === null ? -1 : steps.findLastIndex(({ id }) => id === parentId);
   const parent = steps[at];
-  // All rows so far are known and the parent is not among them: it is in another file or could not be read.
+  // No row has been forgotten yet, so the parent is in another file or could not be read.
   if (parentId !== null && parent === undefined && steps.length < STEPS_MAX) return null;
   const beside = steps.slice(at + 1).filter((other) => isSaid(other) && !isOneAnswer(other, parent));
   if (beside.length === 0 || parent?.kind === "lateError") return null;
@@ -37,8 +34,8 @@ export function rewindBy(
 }
 
 /**
- * Returns the entry before the prompts below a row far back. If that is unknown, only the rows known to come
- * after it are left behind.
+ * Returns the entry before the first prompt below a parent that `steps` no longer has. If that is unknown,
+ * only the remembered rows are left behind.
  */
 function farRef({ steps, turns }: LineNotes, parentId: string | null): string | null {
   const line = lineOf(turns, parentId);
@@ -46,7 +43,7 @@ function farRef({ steps, turns }: LineNotes, parentId: string | null): string | 
   return parentId === null ? null : (steps[0]?.ref ?? null);
 }
 
-/** Returns the offset of the first prompt below a row far back. */
+/** Returns the offset of the first prompt below a parent that `steps` no longer has. */
 function farOffset({ steps, turns }: LineNotes, parentId: string | null): number {
   const offset = Number(lineOf(turns, parentId)?.split("\t")[2]);
   if (Number.isSafeInteger(offset)) return offset;
@@ -54,8 +51,8 @@ function farOffset({ steps, turns }: LineNotes, parentId: string | null): number
 }
 
 /**
- * Remembers a prompt before any entry of it is given. A rewind to before this prompt adds a new prompt below
- * the same parent.
+ * Remembers a prompt. Call it before the prompt's entry is added. A rewind to before this prompt adds a new
+ * prompt below the same parent.
  */
 export function addTurn(
   notes: LineNotes,

@@ -10,17 +10,17 @@ import type { ClaudeFold } from "./notes.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** Reads the files beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
+/** Reads the sidecar, a workflow's journal, and outputs that were too large for a row. */
 export async function foldSidecars(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
   const { sidecar, runId, folder } = fold.found.extra as Extra;
   if (folder !== null) await foldOutputs(fold.entries, folder, fold.textMax);
-  // The remaining files describe the session's current state, so one read at the end is enough.
+  // The other files describe the current state, so one read at the end is enough.
   if (!isLast) return;
   if (sidecar !== null) await foldSidecar(fold.facts, sidecar);
   if (runId !== null && folder !== null) await foldRun(fold.facts, folder, runId);
 }
 
-/** Reads the sidecar that is written when a sub-agent starts; newer versions add `finished` to it. */
+/** The sidecar is written when a sub-agent starts. Newer versions later add `finished` to it. */
 async function foldSidecar(facts: SessionFacts, path: string): Promise<void> {
   const sidecar = await readSmallObject(path);
   if (sidecar === null) return;
@@ -34,8 +34,7 @@ async function foldSidecar(facts: SessionFacts, path: string): Promise<void> {
   facts.description = short(sidecar["description"]) ?? facts.description;
   facts.name = short(sidecar["name"]) ?? facts.name;
   facts.model ??= asText(sidecar["model"]);
-  // Versions that do not write `finished` do not write `requestShape` either; there a missing `finished`
-  // means nothing.
+  // Only versions that write `requestShape` write `finished`; in others a missing `finished` means nothing.
   if (sidecar["finished"] === true) facts.finished = true;
   else if (typeof sidecar["requestShape"] === "string") facts.finished = false;
 }
@@ -44,8 +43,8 @@ const JOURNAL_BYTES_MAX = 8 * 1024 * 1024;
 const SNAPSHOT_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * A run's journal has an event for each sub-agent's start and result. Its snapshot is written when the run is
- * over; it names the task and its outcome.
+ * A run's journal records each sub-agent's start and result. Its snapshot, written when the run is over,
+ * names the task and its outcome.
  */
 async function foldRun(facts: SessionFacts, folder: string, runId: string): Promise<void> {
   const [journalPath, snapshotPath] = runFiles(folder, runId);
@@ -64,7 +63,7 @@ async function foldRun(facts: SessionFacts, folder: string, runId: string): Prom
   for (const line of journal.split("\n")) foldJournalLine(facts, line);
 }
 
-/** The end of a run also ends those of its sub-agents that had not ended by themselves. */
+/** The end of a run also ends its sub-agents that had not ended by themselves. */
 function foldSnapshot(facts: SessionFacts, snapshot: Readonly<Record<string, unknown>>): void {
   const status = asText(snapshot["status"]) ?? "";
   if (status === "running" || status === "pending") return;
@@ -83,10 +82,7 @@ function foldSnapshot(facts: SessionFacts, snapshot: Readonly<Record<string, unk
   });
 }
 
-/**
- * Replaces an earlier report. The journal is read after the snapshot and wins, because it is about this
- * sub-agent alone.
- */
+/** The journal's report replaces the snapshot's, because it is about this sub-agent alone. */
 function tellOfRun(facts: SessionFacts, told: ToldState): void {
   facts.told = [...facts.told.filter(({ agentId }) => agentId !== facts.id), told];
 }
@@ -113,7 +109,7 @@ function foldJournalLine(facts: SessionFacts, line: string): void {
 
 const STUB = "<persisted-output>";
 
-/** Reads large outputs from their files: a row has only the beginning and the file's name. */
+/** A row has only the beginning of a large output and the name of the file with the rest. */
 async function foldOutputs(entries: HistoryEntry[], folder: string, textMax: number): Promise<void> {
   for (const [index, entry] of entries.entries()) {
     if (entry.kind !== "toolResult" || !entry.body.text.startsWith(STUB)) continue;
@@ -127,7 +123,7 @@ async function foldOutputs(entries: HistoryEntry[], folder: string, textMax: num
 }
 
 async function readStart(path: string, textMax: number): Promise<string | null> {
-  // Claude Code removes old outputs; the entry then keeps its short text.
+  // Claude Code removes old outputs. The entry then keeps its short text.
   const file = await openBytes(path).catch(() => null);
   if (file === null) return null;
   try {

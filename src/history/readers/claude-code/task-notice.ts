@@ -1,22 +1,21 @@
 import type { HistoryState } from "../../../contract/index.ts";
 import { promptKey } from "../../lines/text.ts";
 
-/** The notice that an agent receives when a background sub-agent or shell stops. */
+/** What an agent is told when a background sub-agent or shell stops. */
 export interface TaskNotice {
   readonly taskId: string;
   readonly callId: string | null;
-  /** Null when the notice reports an event of a task that continues, and no state. */
+  /** Null when the notice reports an event of a task that continues. */
   readonly state: HistoryState | null;
   readonly error: string | null;
-  /** Identical in every row that carries the same notice. */
+  /** The same in every row that carries this notice. */
   readonly ref: string;
 }
 
 /**
- * Reads the notices in a row. `isCarrier` marks rows that are known to carry notices: there the text only has
- * to begin with one, and Claude Code's own words may follow. Any other text counts only if it consists of
- * nothing but notices: a prompt that mentions the element is still a prompt, while a sub-agent's answer
- * inside a notice may quote the element.
+ * Reads the notices in a row. A row that is known to carry notices (`isCarrier`) only has to begin with one;
+ * Claude Code's own words may follow. Any other text must consist of notices only, because a prompt that
+ * mentions such an element is still a prompt.
  */
 export function readTaskNotices(text: string, isCarrier: boolean): TaskNotice[] {
   const { elements, isWhole } = elementsOf(text.trim());
@@ -28,7 +27,6 @@ export function readTaskNotices(text: string, isCarrier: boolean): TaskNotice[] 
   return elements.map(noticeOf).filter((notice) => notice !== null);
 }
 
-/** Whether a text begins with a complete notice. */
 export function beginsWithNotice(text: string): boolean {
   const whole = text.trim();
   return whole.startsWith(START) && endOfElement(whole) !== null;
@@ -39,7 +37,7 @@ function noticeOf(element: string): TaskNotice | null {
   const taskId = field(element, "task-id");
   if (taskId === null) return null;
   const status = field(element, "status");
-  // In a truncated element the missing part held the status.
+  // If the element is truncated, the missing part may have held the status.
   const isEvent = status === null && element.endsWith(END);
   const state = isEvent ? null : (STATES.get(status ?? "") ?? "unknown");
   return {
@@ -53,13 +51,13 @@ function noticeOf(element: string): TaskNotice | null {
 
 const START = "<task-notification>";
 const END = "</task-notification>";
-/** More notices than a real row carries; the limit keeps a hostile file from filling the memory. */
+/** More than a real row carries. Keeps a hostile file from filling the memory. */
 const ELEMENTS_MAX = 100;
 /** The words that versions of early 2026 wrote after an element. */
 const OWN_TAIL =
   /^(?:Read the output file to retrieve the (?:result|output)|Full transcript available at):[^\n]*\s*/u;
 
-/** Returns the elements at the beginning of a text, and whether they are the whole text. */
+/** Returns the elements at the beginning of a text, and whether nothing else follows them. */
 function elementsOf(whole: string): { elements: string[]; isWhole: boolean } {
   const elements: string[] = [];
   let rest = whole;
@@ -72,7 +70,7 @@ function elementsOf(whole: string): { elements: string[]; isWhole: boolean } {
   return { elements, isWhole: rest === "" };
 }
 
-/** Returns where the first element of a text ends. Its result may contain other elements. */
+/** Returns where the first element ends. Its result may contain other elements. */
 function endOfElement(text: string): number | null {
   let depth = 0;
   let result: "before" | "inside" | "after" = "before";
@@ -100,7 +98,7 @@ const STATES: ReadonlyMap<string, HistoryState> = new Map([
   ["running", "running"],
 ]);
 
-/** Returns the first such field: the sub-agent's answer comes last and may contain anything. */
+/** The first such field is the real one: the sub-agent's answer comes last and may contain anything. */
 function field(text: string, name: string): string | null {
   const start = text.indexOf(`<${name}>`);
   if (start < 0) return null;

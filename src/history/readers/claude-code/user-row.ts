@@ -2,7 +2,7 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { beginsWithNotice } from "./task-notice.ts";
 
-/** The kinds of rows with type `user`. Only a `prompt` asks the agent for something. */
+/** Kinds of rows with type `user`. Only a `prompt` asks the agent for something. */
 export type UserKind =
   | "prompt"
   | "results"
@@ -15,14 +15,14 @@ export type UserKind =
 
 export interface UserRow {
   readonly kind: UserKind;
-  /** All text of the row, without the results of tools. */
+  /** All text of the row, without tool results. */
   readonly text: string;
   readonly results: readonly JsonObject[];
-  /** Whether the row's fields say that it carries a notice, or it has no such fields and begins with one. */
+  /** The row's fields say that it carries a notice, or it has no such fields and begins with a notice. */
   readonly isNoticeCarrier: boolean;
 }
 
-/** Classifies a row by its fields first, and by its wording only after that. */
+/** Decides by the row's fields first, and by its wording only if they do not decide. */
 export function readUserRow(value: JsonObject): UserRow {
   const content = asObject(value["message"])?.["content"];
   const blocks = asList(content).map((block) =>
@@ -65,10 +65,7 @@ const WHOLE_COMMAND =
 const WHOLE_OUTPUT =
   /^<(?:local-command|bash)-std(?:out|err)>[\s\S]*<\/(?:local-command|bash)-std(?:out|err)>$/u;
 
-/**
- * Returns the text of content that is a string or a list of blocks; images and similar blocks become
- * placeholders.
- */
+/** Images and similar blocks become placeholders. */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   return textOfBlocks(

@@ -9,10 +9,10 @@ import { parsedObject } from "../../lines/parse-json.ts";
 import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 2000;
-/** More sub-agents than a real session starts; the limit keeps a hostile file from filling the memory. */
+/** More than a real session starts. Keeps a hostile file from filling the memory. */
 const CALLS_MAX = 10_000;
 
-/** Takes a call that starts a sub-agent. It returns at once, and the work continues in the background. */
+/** The call returns at once; the sub-agent works in the background. */
 export function called(
   fold: CodexFold,
   callId: string,
@@ -20,7 +20,7 @@ export function called(
 ): void {
   const prompt = asText(input["message"]) ?? (textOf(input["items"]) || null);
   const name = asText(input["task_name"]);
-  // In versions with names the prompt is encrypted, so its key would match nothing.
+  // Versions with task names encrypt the prompt, so its key would match nothing.
   const key = name !== null || prompt === null ? null : promptKey(prompt);
   const description = name ?? prompt;
   const call = newCall(callId, at, {
@@ -60,7 +60,7 @@ function addCall({ facts, notes }: CodexFold, call: SpawnCall): boolean {
   return true;
 }
 
-/** The session continues: calls without a result will no longer get one. */
+/** Called when the session continues: missing results will no longer arrive. */
 export function movedOn({ facts, notes }: CodexFold): void {
   if (notes.unanswered.length === 0) return;
   const ids = new Set(notes.unanswered);
@@ -158,16 +158,16 @@ export function foldStates(
   }
 }
 
-/** Newer versions name a sub-agent by its path; its spawn call shows which id that is. */
+/** Newer versions name a sub-agent by its path; its spawn call has the id that belongs to the path. */
 function agentOf({ facts }: CodexFold, name: string): string | null {
   const call = facts.calls.findLast(({ taskIds }) => taskIds.includes(name));
   if (call === undefined || !call.many) return call?.agentId ?? null;
-  // One code call may start several sub-agents: in its `taskIds` each id is followed by its path.
+  // One code call may start several sub-agents. In its `taskIds` each id is followed by its path.
   const before = name.startsWith("/") ? call.taskIds[call.taskIds.indexOf(name) - 1] : undefined;
   return before === undefined || before.startsWith("/") ? null : before;
 }
 
-/** Takes an unsolicited report; returns its text. */
+/** Takes a report that no call asked for. Returns the report's text, or null if the text is no report. */
 export function notified(fold: CodexFold, text: string, at: number | null): string | null {
   if (text.startsWith("Message Type: FINAL_ANSWER\n")) {
     const sender = /^Sender: (\S{1,500})$/mu.exec(text.slice(0, 2000))?.[1] ?? "";
@@ -215,7 +215,7 @@ const STATES: ReadonlyMap<string, HistoryState> = new Map([
   ["shutdown", "unknown"],
 ]);
 
-/** Reads Codex's own words around the report of a sub-agent that uses mail. */
+/** Recognises Codex's own words in a report that a sub-agent sent as mail. */
 function stateOfReport(payload: string): Told | null {
   if (payload.startsWith("Agent errored: ")) {
     const error = payload.slice("Agent errored: ".length).split("\n\nThis agent's turn failed.")[0] ?? "";
@@ -225,7 +225,7 @@ function stateOfReport(payload: string): Told | null {
   return { state: payload === "Agent shut down." ? "unknown" : "completed", error: null };
 }
 
-/** The last report wins, except that "it stopped" does not replace a report of how it stopped. */
+/** The last report counts, but a mere "it stopped" does not replace a report of how it stopped. */
 export function told({ facts, notes }: CodexFold, news: Omit<ToldState, "firstAt">): void {
   if (notes.copied !== null) return;
   const known = facts.told.find(({ agentId }) => agentId === news.agentId);
@@ -240,7 +240,6 @@ export function told({ facts, notes }: CodexFold, news: Omit<ToldState, "firstAt
   [known.state, known.how, known.error] = [news.state, news.how, news.error];
 }
 
-/** The sub-agents that a call's arguments name. */
 export function targetsOf(input: JsonObject): string[] {
   const ids = [input["target"], input["id"], ...asList(input["targets"]), ...asList(input["ids"])];
   return ids.flatMap((id) => asText(id)?.toLowerCase() ?? []).slice(0, 100);

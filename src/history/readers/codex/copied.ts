@@ -4,9 +4,9 @@ import type { CodexFold } from "./notes.ts";
 import type { ParsedRow } from "./entries.ts";
 
 /**
- * Returns whose row it is. A forked session begins with rows copied from the other session, usually with new
+ * Returns whose row it is. A forked session begins with rows copied from another session, usually with new
  * timestamps. Its own rows begin where the ordinals say so, where timestamps pass the session's start, or at
- * the first record that names the session or a turn of its own (turn ids contain their time).
+ * the first record that names this session or one of its turns (turn ids contain their time).
  */
 export function ownerOf(fold: CodexFold, type: string, parsed: ParsedRow): "own" | "copied" | "left out" {
   const { notes } = fold;
@@ -27,7 +27,7 @@ export function ownerOf(fold: CodexFold, type: string, parsed: ParsedRow): "own"
     return "own";
   }
   const isBefore = at !== null && notes.metaAt !== null && at < notes.metaAt;
-  // If copied rows kept their timestamps, the first row that is not older than the session is its own.
+  // Copied rows that kept their timestamps are older than the session; the first row that is not is its own.
   const isAfterOlder = notes.hasOlder && at !== null && !isBefore;
   notes.hasOlder ||= isBefore;
   if (!isBefore && (isAfterOlder || isProof(fold, type, payload))) {
@@ -49,7 +49,7 @@ function isProof({ facts, notes }: CodexFold, type: string, payload: JsonObject)
   const turnId = isTurn ? turnIdOf(payload) : null;
   if (turnId === null) return false;
   const begun = timeIn(turnId);
-  // Items are copied unchanged, so a turn id without a time on an item proves nothing.
+  // Items are copied unchanged, so an item's turn id proves nothing if it contains no time.
   if (begun === null) return type === "event_msg";
   return begun >= (timeIn(facts.id) ?? notes.metaAt ?? 0);
 }
@@ -59,7 +59,7 @@ function turnIdOf(payload: JsonObject): string | null {
   return asText(payload["turn_id"]) ?? asText(passed?.["turn_id"]);
 }
 
-/** Returns the time in an id that begins with one (UUID version 7), in milliseconds since 1970. */
+/** Returns the time at the beginning of a version 7 UUID, in milliseconds since 1970. */
 export function timeIn(id: string): number | null {
   const parts = /^([\da-f]{8})-([\da-f]{4})-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}$/iu.exec(id);
   return parts === null ? null : Number.parseInt(`${parts[1]}${parts[2]}`, 16);

@@ -4,7 +4,7 @@ import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 2000;
 
-/** A turn begins: earlier statements about the previous turn no longer count. */
+/** Forgets what was recorded about the previous turn. */
 export function turnBegan(fold: CodexFold, turnId: string | null, at: number | null): void {
   const { notes, facts } = fold;
   Object.assign(notes, { hasTurns: true, turnOpen: true, turnId, turnError: null, turnHasPrompt: false });
@@ -51,7 +51,7 @@ export function after(
   const { notes } = fold;
   if (notes.turnOpen === true) return;
   if (notes.hasTurns) {
-    // Rows since the start of the last turn were skipped. The turn must be open: its end would come after
+    // Rows since the last turn began were skipped. The turn is still open, because its end would come after
     // this row.
     if (notes.turnOpen === null) set(fold, { kind: "working", how: "its last turn has no recorded end", at });
     return;

@@ -7,22 +7,19 @@ import { markOf } from "./mark.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
 
-/** A row while it is being folded. */
 export interface ParsedRow {
   readonly row: Row;
   readonly payload: JsonObject;
   readonly at: number | null;
   readonly ref: string;
-  /** The number of entries that this row has given. */
   count: number;
 }
 
 export type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
 
 /**
- * Returns a row's ref. Newer files number their records, and the numbers survive when bytes move. But a
- * rolled-back session reuses numbers for other records, and a file may be replaced, so a mark of the record's
- * content is part of the ref.
+ * Returns a row's ref. Newer files number their records, so that refs survive when bytes move. The mark of
+ * the content is needed because a rolled-back session reuses numbers and a file may be replaced.
  */
 export function refOf({ value, offset }: Row): string {
   const ordinal = asNumber(value["ordinal"]);
@@ -56,7 +53,6 @@ export function said(author: HistoryEntry["author"], text: string): NewEntry {
   return { author, kind: "text", body: { text } };
 }
 
-/** An entry for text that Codex itself wrote. */
 export function noticed(text: string, ok?: boolean): NewEntry {
   return { author: "agent", kind: "notice", body: { text, ...(ok === undefined ? {} : { ok }) } };
 }
@@ -100,10 +96,7 @@ interface Output {
   readonly failed: boolean;
 }
 
-/**
- * The output is a text, a list of items, or in older versions JSON inside a text that contains the command's
- * output.
- */
+/** A text, a list of items, or (older versions) JSON in a text that contains the command's output. */
 function readOutput(output: unknown, call: OpenCall | null): Output {
   const wrapped = asObject(output);
   const text = typeof output === "string" ? output : textOf(wrapped?.["content"] ?? output);
@@ -122,10 +115,7 @@ function exitCodeIn(text: string): number | null {
   return code === undefined ? null : Number(code);
 }
 
-/**
- * Returns the text of content that is a string or a list of blocks; images and similar blocks become
- * placeholders.
- */
+/** Images and similar blocks become placeholders. */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   return asList(content)
@@ -141,7 +131,7 @@ export function textOf(content: unknown): string {
     .join("\n");
 }
 
-/** Returns the part of an error that a person reads: providers answer with JSON that contains the message. */
+/** Returns the part of an error that a person reads. Providers answer with JSON that contains the message. */
 export function errorText(text: string): string {
   const fields = parsedObject(text);
   const inner = asText(asObject(fields?.["error"])?.["message"]) ?? asText(fields?.["message"]);

@@ -11,7 +11,7 @@ import { shortLine } from "../../../text/fence.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 
-/** Folds one event. Text that an item also carries is not given again. */
+/** Folds one event, unless an item carries the same text. */
 export function foldEvent(fold: CodexFold, parsed: ParsedRow): void {
   EVENTS.get(asText(parsed.payload["type"]) ?? "")?.(fold, parsed);
 }
@@ -94,8 +94,7 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   const start = Math.max(0, notes.turns.length - count);
   const isAll = notes.turns.length < count && !notes.turnsCut;
   const afterRef = isAll || notes.turns.length === 0 ? null : (notes.turns[start] ?? null);
-  // If the earlier turns were not read, as on a page from the tail, it is unknown which entries were left
-  // behind.
+  // On a page from the tail the earlier turns were not read, so it is unknown which entries are left behind.
   const isKnown = notes.turns.length > 0;
   notes.turns.length = start;
   const what = count === 1 ? "The last turn was" : `The last ${count} turns were`;
@@ -105,7 +104,7 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   fold.leftBehind.push({ inlineId: null, afterRef, beforeRef: notes.lastRef, reason });
 }
 
-/** Takes items as newer versions write them, only for what the conversation's own items do not contain. */
+/** Takes what newer versions write only here. The rest is in the items of the conversation. */
 function foldCompleted(fold: CodexFold, parsed: ParsedRow): void {
   const item = asObject(parsed.payload["item"]);
   if (item === null) return;

@@ -10,7 +10,6 @@ import type { CodexFold } from "./notes.ts";
 import { settle, foldMail } from "./prompts.ts";
 import { foldCopiedCount, foldTokenRecord } from "./usage.ts";
 
-/** Folds one row of a session's file into its facts. */
 export function foldRow(fold: CodexFold, row: Row): void {
   const payload = asObject(row.value["payload"]);
   if (payload === null) {
@@ -59,8 +58,8 @@ const ROWS: ReadonlyMap<string, (fold: CodexFold, parsed: ParsedRow) => void> = 
 );
 
 /**
- * Reads the oldest format: a first line about the session, then the conversation's items without an envelope,
- * mixed with records of Codex's state. Only the first line has a time.
+ * Reads the oldest format: a line about the session, then the conversation's items without an envelope, mixed
+ * with records of Codex's state. Only the first line has a time.
  */
 function foldFlat(fold: CodexFold, row: Row): void {
   const { value } = row;

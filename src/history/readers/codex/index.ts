@@ -30,7 +30,6 @@ const rows: RowFormat<Notes> = {
 
 const reads = rowReader(rows);
 
-/** Reads Codex's sessions and the sub-agents they started. */
 export const codex: HistoryReader = {
   format: FORMAT,
   agent: "codex",
@@ -42,7 +41,7 @@ export const codex: HistoryReader = {
   tail: async (found, options) => reads.tail(await withHead(found), options),
 };
 
-/** Fills in facts from Codex's own indexes where the file has none. */
+/** Adds facts from Codex's indexes where the file has none. */
 function foldIndexed({ found, facts }: CodexFold): void {
   const { title, closed, parentId } = found.extra as Extra;
   facts.title = title ?? facts.title;
@@ -62,7 +61,7 @@ function foldIndexed({ found, facts }: CodexFold): void {
   facts.told.push({ ...told, firstAt: null, at: null });
 }
 
-/** A page from the tail needs to know whose rows it has, and only the head says that. */
+/** Only the head of the file says whose rows are on a page from its tail. */
 async function withHead(found: FoundSession): Promise<FoundSession> {
   for await (const batch of reads.read(found, null, { chunkBytes: 64 * 1024 })) {
     const state = batch.state();

@@ -10,7 +10,6 @@ import { shortLine } from "../../../text/fence.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 
-/** Folds one item of the conversation with the model, in a row of any kind. */
 export function foldItem(fold: CodexFold, parsed: ParsedRow, options: { isFlat: boolean }): void {
   const type = asText(parsed.payload["type"]) ?? "";
   if (type === "message") foldMessage(fold, parsed, options);
@@ -83,7 +82,7 @@ function foldCustomCall(fold: CodexFold, parsed: ParsedRow): void {
   const input = payload["input"];
   const text = asText(input);
   const callId = asText(payload["call_id"]);
-  // Code that calls the agent's tools: only other records show which sub-agents it starts.
+  // This code can call the agent's tools. Only other records show which sub-agents it starts.
   if (tool === "exec" && callId !== null) fold.notes.cellId = callId;
   addCall(fold, parsed, { tool, input, fields: {}, command: tool === "exec" ? text : null });
 }
@@ -95,7 +94,6 @@ function foldShellCall(fold: CodexFold, parsed: ParsedRow): void {
 
 interface Call {
   readonly tool: string;
-  /** As shown in the entry. */
   readonly input: unknown;
   readonly fields: JsonObject;
   readonly command: string | null;
@@ -158,7 +156,7 @@ function foldToolSearch(fold: CodexFold, parsed: ParsedRow): void {
   addCall(fold, parsed, { tool: "tool_search", input, fields: {}, command: null });
 }
 
-/** The available tools are named; their descriptions are not needed later. */
+/** Keeps only the tools' names: their descriptions are not needed later. */
 function foldToolSearchOutput(fold: CodexFold, parsed: ParsedRow): void {
   const names = asList(parsed.payload["tools"]).flatMap((item) => {
     const tool = asObject(item);

@@ -7,9 +7,9 @@ import { rolloutFiles } from "./files/layout.ts";
 import { openRollout } from "./files/rollout-bytes.ts";
 
 /**
- * Lists live sessions by open files. Codex keeps no list of its processes, but each holds its sessions' files
- * open for writing from the first row until it exits. So a process that holds a file is alive, whatever the
- * file's age; the root session's process also holds the files of its sub-agents.
+ * Lists live sessions by open files. Codex keeps no list of its processes, but each process holds its
+ * sessions' files open until it exits, including the files of sub-agents. So a process that holds a file is
+ * alive, whatever the file's age.
  */
 export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   seesAll = (await probe.shows?.("codex")) ?? false;
@@ -34,7 +34,7 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
   return Promise.all(live);
 }
 
-/** Whether all processes were visible at the last call of `readLive`. */
+/** Whether all processes were visible when `readLive` was last called. */
 let seesAll = false;
 
 /** A process in another container, or one that we may not inspect, holds its files unseen. */

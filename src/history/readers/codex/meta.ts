@@ -5,7 +5,7 @@ import type { ParsedRow } from "./entries.ts";
 import { type CodexFold, ROOT_PATH } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** The first record says whose file it is; later ones were copied with the rows of another session. */
+/** The first record says whose file it is. Later ones were copied together with rows of another session. */
 export function foldMeta(fold: CodexFold, { payload, at }: ParsedRow): void {
   const { facts, notes } = fold;
   if (notes.hasMeta) {

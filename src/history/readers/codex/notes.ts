@@ -1,8 +1,7 @@
 import type { Fold } from "../../lines/row-reader.ts";
 
-/** Notes that the reader keeps from row to row. */
 export interface Notes {
-  /** Whether the file's first record was read; it alone says whose file this is. */
+  /** Whether the file's first record was read. Only that record says whose file it is. */
   hasMeta: boolean;
   /** When the session began. Copied rows that kept their timestamps are older. */
   metaAt: number | null;
@@ -12,35 +11,34 @@ export interface Notes {
   ownFromOrdinal: number | null;
   /** Set when the session continues another file: rows with a smaller ordinal belong to that file. */
   baseEndOrdinal: number | null;
-  /** Not null while rows copied from another session are being read; a sub-agent leaves them out. */
+  /** Set while rows copied from another session are being read. A sub-agent leaves them out. */
   copied: "left out" | "kept" | null;
   /** A copied row was older than the session, so copied rows kept their timestamps. */
   hasOlder: boolean;
   /** Where its own rows begin, after the copied ones. */
   ownFromOffset: number | null;
   isFork: boolean;
-  /** Whether the file records the beginnings and ends of turns; old versions do not. */
+  /** Whether the file records when turns begin and end; old versions do not. */
   hasTurns: boolean;
-  /** Null when unknown, after rows were skipped. */
+  /** Null after rows were skipped: then it is unknown. */
   turnOpen: boolean | null;
   turnId: string | null;
   turnError: string | null;
   turnHasPrompt: boolean;
-  /** A row in the user's name; the next rows show whether a person wrote it. */
+  /** A row with the role `user`. The next rows show whether a person wrote it. */
   held: PendingPrompt | null;
-  /** The last prompt appears in the file a second time, in this form. */
+  /** The last prompt will appear in the file a second time, in this form. */
   awaited: { readonly what: "item" | "event"; readonly key: string } | null;
   open: OpenCall[];
-  /** The newest piece of code in which the agent calls its tools (code mode). */
+  /** The newest call that ran code which may call the agent's tools (code mode). */
   cellId: string | null;
-  /** Spawn calls without a result that the session may still be waiting for. */
   unanswered: string[];
   /** For each turn, newest last, the entry before it. */
   turns: (string | null)[];
-  /** True when older turns were dropped from the list. */
+  /** Older turns were dropped from `turns`. */
   turnsCut: boolean;
   lastRef: string | null;
-  /** The token usage of the session it was forked from, at the fork. */
+  /** The usage that a forked session inherited: it is subtracted from the running total. */
   base: Tokens | null;
   /** Usage is recorded for each answer, so the running total is not needed. */
   hasRecords: boolean;
@@ -52,7 +50,7 @@ export interface PendingPrompt {
   readonly text: string;
   readonly key: string;
   readonly at: number | null;
-  /** Whether its wording looks like injected text; used only when nothing else decides. */
+  /** The wording looks like injected text. Used only when nothing else decides. */
   readonly looksInjected: boolean;
 }
 
@@ -60,7 +58,6 @@ export interface OpenCall {
   readonly id: string;
   readonly tool: string;
   readonly command: string | null;
-  /** The sub-agents that the call names. */
   readonly targets: readonly string[];
   /** From the record of the command's end, which comes before its result. */
   exitCode: number | null;
@@ -75,10 +72,9 @@ export interface Tokens {
 
 export type CodexFold = Fold<Notes>;
 
-/** The facts known about a session before its file is read. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   readonly title: string | null;
-  /** Codex's own index says that its parent closed it. */
+  /** Codex's index says that the parent closed it. */
   readonly closed: boolean;
   readonly parentId: string | null;
   /** From the file's head, for a page from its tail. */
@@ -118,7 +114,7 @@ export function noNotes(): Notes {
   };
 }
 
-/** Appends to a list and drops the oldest items beyond `max`; returns whether one was dropped. */
+/** Drops the oldest items beyond `max`; returns whether any was dropped. */
 export function pushBounded<T>(list: T[], item: T, max: number): boolean {
   list.push(item);
   if (list.length <= max) return false;

@@ -9,9 +9,9 @@ import { type CodexFold, type PendingPrompt, pushBounded } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
 /**
- * Rows in the user's name carry prompts and text that Codex injects. Newer versions mark on the row which of
- * the two it is. In older versions an event after a prompt repeats it, so a row is held back until the next
- * one decides. The oldest versions have no events, and only the wording decides.
+ * Rows with the role `user` are prompts or text that Codex injects. Newer versions mark which it is. In older
+ * versions an event repeats each prompt, so a row is held back until the next row decides. The oldest
+ * versions have no events: only the wording decides.
  */
 export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { isFlat: boolean }): void {
   const { notes } = fold;
@@ -36,7 +36,7 @@ export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { i
   }
 }
 
-/** Takes the event of a prompt: it either confirms the row before it or is the only record of the prompt. */
+/** An event either confirms the prompt in the row before it, or is the only record of the prompt. */
 export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string): void {
   const { notes } = fold;
   const { held } = notes;
@@ -93,7 +93,7 @@ function foldPrompt(
 
 const TURNS_MAX = 256;
 
-/** Adds injected context as a notice, and a sub-agent's report as a report. */
+/** Adds a sub-agent's report as a callback, and any other injected text as a notice. */
 function addInjected(fold: CodexFold, { ref, at }: Pick<PendingPrompt, "ref" | "at">, text: string): void {
   const trimmed = text.trim();
   // The record of the turn's end says the same.
@@ -117,7 +117,7 @@ function isUsers(kind: string): boolean {
 const INJECTED =
   /^\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|INSTRUCTIONS|skill|user_shell_command|turn_aborted|subagent_notification|hook_prompt|permissions|collaboration_mode|user_action|ide_context|recommended_plugins|additional_context|internal_context)[\s>_-])/u;
 
-/** Takes a message between sessions, in the versions where sub-agents have mail. */
+/** Takes a message between sessions, from versions in which sub-agents have mail. */
 export function foldMail(
   fold: CodexFold,
   parsed: ParsedRow,

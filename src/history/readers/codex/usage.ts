@@ -2,10 +2,7 @@ import { asCount, asObject, asText } from "../../lines/value.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
 import type { CodexFold, Tokens } from "./notes.ts";
 
-/**
- * Takes the running total of a session. A forked session continues the count of the session it was forked
- * from.
- */
+/** Takes the running total. A fork continues the count of the session it was forked from. */
 export function foldTokenCount({ facts, notes }: CodexFold, payload: JsonObject): void {
   const info = asObject(payload["info"]);
   const total = tokensOf(info?.["total_token_usage"]);
@@ -25,7 +22,7 @@ export function foldCopiedCount({ notes }: CodexFold, payload: JsonObject): void
   if (total !== null) notes.base = total;
 }
 
-/** Adds the usage of one answer, as newer versions record it. */
+/** Newer versions record the usage of each answer. */
 export function foldTokenRecord({ facts, notes }: CodexFold, payload: JsonObject): void {
   const used = tokensOf(payload["usage"]);
   if (used === null || asText(payload["thread_id"])?.toLowerCase() !== facts.id) return;

@@ -7,14 +7,13 @@ import { addEntry, callOf, callRef, replaceEntry, resultRef } from "./entries.ts
 import { type GeminiFold, givenCall } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** More sub-agents than a real session starts; the limit keeps a hostile file from filling the memory. */
+/** More than a real session starts. Keeps a hostile file from filling the memory. */
 const CALLS_MAX = 10_000;
 const ERROR_MAX = 2000;
 
-/** Final statuses; a call with any other status is still in progress. */
+/** A call with any other status is still in progress. */
 const OVER: ReadonlySet<string> = new Set(["success", "error", "cancelled"]);
 
-/** The state of a recorded call; `null` while it is in progress. */
 export type CallState = "success" | "error" | "cancelled" | null;
 
 export interface FoldedCall {
@@ -24,10 +23,7 @@ export interface FoldedCall {
   readonly isNews: boolean;
 }
 
-/**
- * Takes a call as Gemini CLI records it when it is over, with its result. The same record may come many
- * times.
- */
+/** Takes a finished call with its result. The same record may come many times. */
 export function foldToolCall(
   fold: GeminiFold,
   call: JsonObject,
@@ -46,7 +42,7 @@ export function foldToolCall(
   return { tool: asText(call["name"]) ?? "a tool", state, error, isNews };
 }
 
-/** Gives a call's entry, unless it was given before. */
+/** Returns false when the call's entry was already given. */
 export function giveCall(fold: GeminiFold, call: JsonObject, at: number | null): boolean {
   const id = asText(call["id"]);
   if (id === null) return false;
@@ -58,7 +54,7 @@ export function giveCall(fold: GeminiFold, call: JsonObject, at: number | null):
   return true;
 }
 
-/** Gives a result's entry, unless it was given before. A call may be over before its result is written. */
+/** Returns false when the result was already given. A call may be over before its result is written. */
 export function giveResult(
   fold: GeminiFold,
   { call, text, ok, at }: { call: JsonObject; text: string; ok: boolean; at: number | null },
@@ -90,7 +86,6 @@ interface Recorded {
   readonly at: number | null;
 }
 
-/** Takes a call that names the sub-agent it started. */
 function foldSpawn({ facts }: GeminiFold, { call, id, state, error, at }: Recorded): void {
   const agentId = asText(call["agentId"]);
   const known = facts.calls.find(({ callId }) => callId === id);

@@ -1,14 +1,13 @@
 import type { JsonObject } from "../../lines/json-lines.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 
-/** A message's content, in the terms of Gemini's API. */
 export interface Content {
   readonly text: string;
   readonly calls: readonly JsonObject[];
   readonly responses: readonly JsonObject[];
 }
 
-/** Reads content that is a text, one part or a list of parts. */
+/** The content may be a text, one part or a list of parts. */
 export function readContent(content: unknown): Content {
   if (typeof content === "string") return { text: content, calls: [], responses: [] };
   const parts = (Array.isArray(content) ? asList(content) : [content]).map((part) =>
@@ -31,7 +30,7 @@ function textOfPart(part: JsonObject | null): string | null {
   return `[${asText(data["fileUri"]) ?? asText(data["mimeType"]) ?? "a file"}]`;
 }
 
-/** Returns a tool's answer: Gemini CLI writes it as `output` or `error`, other programs in any form. */
+/** Returns a tool's answer. Gemini CLI writes it as `output` or `error`, other programs in any form. */
 export function responseText(result: unknown): string {
   const { responses, text } = readContent(result);
   const said = responses.flatMap((response) => {

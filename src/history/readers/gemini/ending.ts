@@ -8,8 +8,6 @@ const ERROR_MAX = 500;
 /** The tool with which a sub-agent hands in its work. */
 const HAND_IN = "complete_task";
 
-/** These functions set the ending after each kind of row. */
-
 export function prompted(fold: GeminiFold, at: number | null): void {
   set(fold, { kind: "prompted", how: "its last row is a prompt without an answer", at });
 }
@@ -25,7 +23,7 @@ export function answered(
   }
 }
 
-/** Takes calls that are recorded together with their results; null when only the results are known. */
+/** `calls` is null when only their results are known. */
 export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, at: number | null): void {
   const open = calls?.find(({ state }) => state === null);
   const last = calls?.at(-1);
@@ -39,7 +37,7 @@ export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, 
     const error = shortLine(last.error ?? "the call failed", ERROR_MAX);
     set(fold, { kind: "toolError", how: "its last row is a failed call", at, error });
   } else if (calls !== null || fold.facts.ending.kind !== "toolError") {
-    // A result that is repeated for the model does not change the ending of a failed call.
+    // A failed call is also repeated for the model as a plain result, which must not hide the failure.
     set(fold, { kind: "working", how: "its last row is a tool result without an answer", at });
   }
 }
@@ -63,7 +61,7 @@ export function errored(fold: GeminiFold, text: string, at: number | null): void
   set(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(text, ERROR_MAX) });
 }
 
-/** The last messages are no longer in the agent's own list. A pending answer will not come. */
+/** The last messages are no longer in the agent's list, so a pending answer will not come. */
 export function takenBack(fold: GeminiFold, last: Step | null): void {
   const { kind, at } = fold.facts.ending;
   if (kind === "prompted" || kind === "working" || kind === "toolError") {
@@ -78,7 +76,6 @@ export function takenBack(fold: GeminiFold, last: Step | null): void {
   }
 }
 
-/** Restores the ending after an earlier message. */
 export function returnedTo(fold: GeminiFold, last: Step | null): void {
   if (last === null || last.ending === "empty") fold.facts.ending = NOTHING_SAID;
   else set(fold, { kind: last.ending, how: "it was taken back to an earlier message", at: last.at });

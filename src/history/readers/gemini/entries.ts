@@ -12,7 +12,7 @@ export function addEntry(fold: GeminiFold, entry: NewEntry): void {
   push(fold, entry);
 }
 
-/** Gives an entry again because the agent rewrote it with another text. */
+/** Gives an entry again, because the agent rewrote its text. */
 export function replaceEntry(fold: GeminiFold, entry: NewEntry): void {
   push(fold, { ...entry, ref: `${entry.ref}~${markOf(entry.body.text)}`, replaces: entry.ref });
 }
@@ -37,7 +37,6 @@ export function resultRef(callId: string): string {
   return `result:${callId}`;
 }
 
-/** Returns the entry for a call: a plan if the tool writes plans. */
 export function callOf(call: JsonObject, textMax: number): Pick<HistoryEntry, "kind" | "body"> {
   const tool = asText(call["name"]) ?? "a tool";
   const input = asObject(call["args"]) ?? {};

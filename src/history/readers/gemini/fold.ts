@@ -8,7 +8,7 @@ import { addEntry, replaceEntry } from "./entries.ts";
 import { addStep, type GeminiFold, markOf, type Step, type Tokens } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** Folds one row: a message, a patch of the session's fields, a rewind, or the head. */
+/** A row is a message, a patch of the session's fields, a rewind, or the head. */
 export function foldRow(fold: GeminiFold, { value, offset }: Row): void {
   const rewindTo = value["$rewindTo"];
   if (typeof rewindTo === "string") {
@@ -38,9 +38,9 @@ function foldPatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
 }
 
 /**
- * Takes the whole list of messages that the model has from now on. Most are known. Messages missing at the
- * end were taken back. Messages missing before that stay: they were only reworded for the model (compression)
- * or are in another message (calls). New messages in the list were written by Gemini CLI itself.
+ * Takes the list of all messages that the model has from now on. Known messages missing at its end were taken
+ * back. Those missing before that stay: they were only reworded for the model (compression) or moved into
+ * another message (calls). New messages in the list were written by Gemini CLI itself.
  */
 function snapshot(fold: GeminiFold, list: readonly unknown[], offset: number): void {
   const { notes } = fold;
@@ -77,7 +77,6 @@ function rewind(fold: GeminiFold, id: string): void {
   returnedTo(fold, notes.steps.at(-1) ?? null);
 }
 
-/** Leaves behind everything from this step on. */
 function leaveBehind(
   fold: GeminiFold,
   from: number,
@@ -96,7 +95,6 @@ function leaveBehind(
 interface Carrier {
   /** The message came with a snapshot; no person or model wrote it. */
   readonly isSynthetic: boolean;
-  /** The offset of the row. */
   readonly offset: number;
 }
 
@@ -165,10 +163,7 @@ function foldUser(
   prompted(fold, step.at);
 }
 
-/**
- * Returns how to give a message's text: a rewritten message replaces its earlier entry. Null when nothing is
- * new.
- */
+/** Adds a new text, or replaces the entry of a rewritten one. Null: nothing is new. */
 function giverOf(step: Step, text: string): typeof addEntry | null {
   const mark = markOf(text);
   const before = step.text;
@@ -212,7 +207,7 @@ function foldAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
     answered(fold, { text, hasCalls: calls.length > 0, at: step.at });
 }
 
-/** Whether the step is the last message: only that one decides the ending. */
+/** Only the last message decides the ending. */
 function isLastSaid({ notes }: GeminiFold, step: Step): boolean {
   const last = notes.steps.findLast(({ kind }) => kind !== "other");
   return last === undefined || last === step || !notes.steps.includes(step);

@@ -24,7 +24,7 @@ const rows: RowFormat<Notes> = {
 const lines = rowReader(rows);
 const whole = rowReader({ ...rows, open: openWhole });
 
-/** Reads Gemini CLI's sessions. It keeps no list of its processes, so none is known to be alive. */
+/** Gemini CLI keeps no list of its processes, so no session is known to be alive. */
 export const gemini: HistoryReader = {
   format: FORMAT,
   agent: "gemini",

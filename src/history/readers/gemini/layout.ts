@@ -11,18 +11,16 @@ export function roots({ home, env }: UserHome): string[] {
   return [join(env["GEMINI_CLI_HOME"] || home, ".gemini")];
 }
 
-/** The fields that the reader needs in order to find a session again. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
-  /** Gemini CLI's folder for the project; it identifies the folder that the agent worked in. */
+  /** Gemini CLI's folder for the project. It shows which folder the agent worked in. */
   readonly project: string;
-  /** For a sub-agent: its parent's id, from the name of the folder that contains it. */
+  /** A sub-agent's parent, from the name of the folder that contains its file. */
   readonly parentId: string | null;
 }
 
 /**
- * Finds every session below `tmp/<project>/chats`; sub-agents are in a folder named after the session that
- * started them. A file's name has only the beginning of the session's id, so the first bytes of each file are
- * read.
+ * Finds every session below `tmp/<project>/chats`. Sub-agents are in a folder named after their parent. The
+ * first bytes of each file are read, because its name has only the beginning of the session's id.
  */
 export async function* discover(
   root: string,
@@ -51,7 +49,7 @@ async function* inProject(look: Look, project: string): AsyncGenerator<FoundSess
 type Seen = Omit<FoundSession, "format" | "key" | "root" | "rootKey"> & { extra: Extra };
 type Keyed = Seen & { readonly key: string };
 
-/** The sub-agents of a sub-agent are in a folder named after it, beside the folder of its own parent. */
+/** A sub-agent's own sub-agents are in a folder named after it, beside the folder of its parent. */
 function topOf(one: Keyed, byId: ReadonlyMap<string, Keyed>): Keyed {
   const passed = new Set<Keyed>();
   let at = one;
@@ -80,10 +78,7 @@ async function filesIn(look: Look, { folder, project, parentId }: Folder): Promi
   return seen.filter((one) => one !== null);
 }
 
-/**
- * A session that was converted to the present format has its old file beside the new one; the old file is not
- * read.
- */
+/** A session that was converted to the present format leaves its old file beside the new one. */
 function isSession({ name }: Dirent, names: ReadonlySet<string>, isBelow: boolean): boolean {
   return isSessionName(name, isBelow) && !(name.endsWith(".json") && names.has(`${name}l`));
 }
@@ -120,7 +115,7 @@ interface Head {
 
 const HEAD_BYTES = 2048;
 const HEADS_MAX = 50_000;
-/** The beginning of a file never changes, so it is read once. */
+/** A cache: the beginning of a file never changes. */
 const heads = new Map<string, Head>();
 
 async function headOf(path: string, identity: string): Promise<Head> {

@@ -2,21 +2,18 @@ import { hash } from "node:crypto";
 import type { Ending } from "../../facts.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
-/** Notes that the reader keeps from row to row. */
 export interface Notes {
   /** The newest messages on the agent's path, in order. */
   steps: Step[];
-  /** Older steps were dropped. */
   isCut: boolean;
-  /** The newest calls that were given, and whether their results were. */
+  /** The newest calls whose entries were given. */
   calls: GivenCall[];
   lastRef: string | null;
   projectHash: string | null;
-  /** The working folder that Gemini CLI named to its model. */
   saidFolder: string | null;
 }
 
-/** One message, with the fields needed when it is rewritten, included in a snapshot or rewound. */
+/** One message, with what is needed when it is rewritten, rewound, or repeated in a snapshot. */
 export interface Step {
   readonly id: string;
   /** The newest entry after the message was folded. */
@@ -24,7 +21,6 @@ export interface Step {
   kind: "prompt" | "answer" | "other";
   ending: Ending["kind"];
   at: number | null;
-  /** Where it was first written. */
   readonly offset: number;
   /** `markOf` its text; null before it was folded. */
   text: string | null;
@@ -63,12 +59,10 @@ export function addStep(notes: Notes, step: Step): void {
   notes.isCut = true;
 }
 
-/** Returns a mark that differs when the text has changed. */
 export function markOf(text: string): string {
   return hash("sha1", text, "hex").slice(0, 16);
 }
 
-/** Returns which entries of a call have been given so far. */
 export function givenCall(notes: Notes, id: string): GivenCall {
   const known = notes.calls.findLast((call) => call.id === id);
   if (known !== undefined) return known;

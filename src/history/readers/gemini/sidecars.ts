@@ -6,8 +6,8 @@ import type { Extra } from "./layout.ts";
 import type { GeminiFold } from "./notes.ts";
 
 /**
- * Finds the working folder: first from the project's marker file, then a folder whose hash matches the
- * project's (the one named to the model, or one from the registry), then the one named to the model.
+ * Finds the working folder: from the project's marker file, else a folder whose hash matches the project's
+ * (the one named to the model, or one from the registry), else the one named to the model.
  */
 export async function foldSidecars({ facts, notes, found }: GeminiFold): Promise<void> {
   const { project, parentId } = found.extra as Extra;

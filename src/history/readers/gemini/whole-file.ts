@@ -2,11 +2,11 @@ import { stat } from "node:fs/promises";
 import { type ByteFile, openBytes } from "../../lines/byte-file.ts";
 
 /**
- * Presents a file that is one JSON object with a list of messages as lines: the fields before the list, each
- * message, the fields after it. Every byte keeps its offset; only the bytes between messages are changed
- * while reading, so only the start and end of each message are held in memory.
+ * Presents a file that is one JSON object as lines: the fields before the list of messages, each message, the
+ * fields after it. Every byte keeps its offset. Only bytes between messages are changed, so only the start
+ * and end of each message are held in memory.
  *
- * Such a file is rewritten as a whole, so any change makes it a different file.
+ * Such a file is always rewritten as a whole, so any change makes it a different file.
  */
 export async function openWhole(path: string): Promise<ByteFile> {
   const file = await openBytes(path);
@@ -31,11 +31,9 @@ export async function openWhole(path: string): Promise<ByteFile> {
 }
 
 interface Shape {
-  /**
-   * The offset of the comma before the list's name, where the first line ends. -1 when the list comes first.
-   */
+  /** The offset of the comma before `"messages"`, where the first line ends; -1 when the list comes first. */
   headEnd: number;
-  /** Where each message begins, and where it ends (exclusive); the last may have no end. */
+  /** Where each message begins and ends (exclusive). The last message may have no end. */
   readonly starts: number[];
   readonly ends: number[];
   /** The offset of the comma after the list, where the last line begins. */
@@ -45,7 +43,7 @@ interface Shape {
 const [QUOTE, BACKSLASH, COMMA, NEWLINE, SPACE] = [0x22, 0x5c, 0x2c, 0x0a, 0x20];
 const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, RETURN] = [0x7b, 0x7d, 0x5b, 0x5d, 0x0d];
 const NAME = "messages";
-/** A limit, because the position of every message is held in memory. */
+/** The position of every message is held in memory. */
 const MESSAGES_MAX = 250_000;
 const CHUNK_BYTES = 256 * 1024;
 
@@ -61,7 +59,7 @@ async function shapeOf(file: ByteFile): Promise<Shape | null> {
   return scan.hasList ? scan.shape : null;
 }
 
-/** Scans each byte once; tracks only the nesting depth and whether it is inside a string. */
+/** Reads each byte once. Keeps only the nesting depth and whether it is inside a string. */
 class Scan {
   readonly shape: Shape = { headEnd: -1, starts: [], ends: [], tailStart: -1 };
   #depth = 0;

@@ -6,10 +6,10 @@ import { agentIdIn, readTaskTag, type TaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 2000;
-/** More sub-agents than a real session starts; the limit keeps a hostile database from filling the memory. */
+/** More than a real session starts. Keeps a hostile database from filling the memory. */
 const CALLS_MAX = 10_000;
 
-/** Takes a call of the tool that starts a sub-agent, in its part's current state. */
+/** Takes a call that starts a sub-agent, in its part's current state. */
 export function foldCall(facts: SessionFacts, data: JsonObject, at: number | null): void {
   const callId = asText(data["callID"]);
   if (callId === null || facts.calls.length >= CALLS_MAX) return;
@@ -39,7 +39,7 @@ export function foldCall(facts: SessionFacts, data: JsonObject, at: number | nul
   if (isResumed) toldByCall(facts, call);
 }
 
-/** The session has said something new: calls without a result will no longer get one. */
+/** Called when the session has said something new: missing results will no longer arrive. */
 export function movedOn(facts: SessionFacts): void {
   for (const call of facts.calls) if (call.result === null) call.movedOn = true;
 }

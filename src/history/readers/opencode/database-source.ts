@@ -13,7 +13,7 @@ import {
   type SourceLimits,
 } from "./source.ts";
 
-/** The tables that are read. Columns differ between versions; only the columns named here are required. */
+/** Columns differ between versions. Only the columns in `NEEDED` are required. */
 export interface Tables {
   readonly session: Table;
   readonly message: Table;
@@ -38,7 +38,7 @@ export function tablesOf(database: Database): Tables {
   return Object.fromEntries(found) as unknown as Tables;
 }
 
-/** Reads a session in a database that its agent may be writing to at the same time. */
+/** The agent may be writing to the database at the same time. */
 export function databaseSource(
   { path, id, rowid }: { path: string; id: string; rowid: number | null },
   limits: SourceLimits,
@@ -83,13 +83,12 @@ export function databaseSource(
   };
 }
 
-/** A session's messages in order: where each one is, without its content. */
 interface Listed {
   readonly ids: readonly string[];
   readonly rowids: Float64Array;
 }
 
-/** About 14 MB of ids. No real session comes near it. */
+/** About 14 MB of ids, more than any real session has. */
 const MESSAGES_MAX = 250_000;
 
 function listMessages({ message }: Tables, sessionId: string): Listed {
@@ -122,7 +121,7 @@ function sessionIn({ session }: Tables, id: string, rowid: number | null): Sessi
   return null;
 }
 
-/** Every session's row is read for the list, so a longer text in one is left out. */
+/** Every session's row is read for the list, so a longer text is left out. */
 const SESSION_TEXT_BYTES_MAX = 64 * 1024;
 
 export function sessionOf(row: NamedRow): SessionRecord {

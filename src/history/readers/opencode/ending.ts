@@ -6,8 +6,6 @@ import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 500;
 
-/** These functions set the ending from the last message. */
-
 export function prompted(facts: SessionFacts, at: number | null): void {
   set(facts, { kind: "prompted", how: "its last row is a prompt without an answer", at });
 }
@@ -55,7 +53,7 @@ function resulted(facts: SessionFacts, message: Message, at: number | null): voi
   }
 }
 
-/** Older versions write the finish reason into the last part only. */
+/** Older versions write the finish reason only into the last part. */
 function finishOf({ data, parts }: Message): string | null {
   const step = parts.findLast((part) => part.data["type"] === "step-finish");
   return asText(data["finish"]) ?? asText(step?.data["reason"]);

@@ -6,7 +6,6 @@ import { asNumber, asObject, asText } from "../../lines/value.ts";
 import type { Message, Part } from "./source.ts";
 import { readTaskTag } from "./task-tag.ts";
 
-/** An entry, and whether it can still change. */
 export interface Drawn {
   readonly entry: HistoryEntry;
   readonly isFinal: boolean;
@@ -20,9 +19,8 @@ export interface Drawing {
 }
 
 /**
- * Returns the entries of one message: texts and calls in the order of its parts, and each result at the time
- * it came, before any part that began later. The order is therefore the same whether the message is read once
- * or while it grows.
+ * Returns a message's entries: texts and calls in the order of its parts, and each result before the first
+ * part that began after it. So the order does not change while the message grows.
  */
 export function entriesOf(message: Message, drawing: Drawing): Drawn[] {
   const said: Placed[] = [];
@@ -52,7 +50,6 @@ export function entriesOf(message: Message, drawing: Drawing): Drawn[] {
 }
 
 interface Placed extends Drawn {
-  /** When the part began. */
   readonly from: number;
 }
 
@@ -68,7 +65,7 @@ type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
 function drawPart(message: Message, part: Part, drawing: Drawing): Drawn | null {
   const isUser = message.data["role"] === "user";
   const isFinal = drawing.isClosed || isUser || isOver(message) || isPartDone(part);
-  // A text that has only begun already has a position, and it holds back the entries after it.
+  // An unfinished text may still be empty. It already has a position, and holds back the entries after it.
   const made =
     (isUser ? saidByUser : saidByAgent)({ message, part, drawing }) ?? (isFinal ? null : noticed(""));
   if (made === null) return null;
@@ -90,7 +87,7 @@ function finished(
   return { ref, inlineId: null, author, kind, body: cutBody, isSubagent: drawing.isSubagent, at };
 }
 
-/** Not all of a user's message was written by a user: it also contains files, reminders and results. */
+/** A message with the role `user` also contains files, reminders and results that no user wrote. */
 function saidByUser({ part: { data }, drawing: { isSubagent } }: Sayer): NewEntry | null {
   const author = isSubagent ? "session" : "person";
   const text = asText(data["text"]);
@@ -204,7 +201,6 @@ function drawError(message: Message, drawing: Drawing): Drawn | null {
   return { entry: finished(made, { ref: `${message.id}#error`, at, drawing }), isFinal: true };
 }
 
-/** Returns the error that a message ended with. */
 export function errorOf({ data }: Message): { readonly name: string; readonly text: string } | null {
   const error = asObject(data["error"]);
   if (error === null) return null;

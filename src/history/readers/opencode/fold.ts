@@ -9,7 +9,7 @@ import type { Message, Part, SessionRecord } from "./source.ts";
 import { readTaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** Takes the session's own record. It can change at any time, so it is read at the end of each reading. */
+/** The session's own record can change at any time, so it is read at the end of each reading. */
 export function foldSession(facts: SessionFacts, session: SessionRecord): void {
   facts.cwd = session.directory ?? facts.cwd;
   facts.agentVersion = session.version ?? facts.agentVersion;
@@ -25,11 +25,10 @@ export function foldSession(facts: SessionFacts, session: SessionRecord): void {
   facts.agentType = session.agent ?? named?.[2] ?? null;
 }
 
-/** A default title, given by OpenCode. */
+/** A title that OpenCode gives by default. */
 const UNNAMED = /^(New|Child) session - \d{4}-/u;
 const SUBAGENT = /^(.*) \(@(.+) subagent\)$/u;
 
-/** Folds one message into the facts of its session. */
 export function foldMessage(facts: SessionFacts, message: Message): void {
   facts.firstRef ??= message.id;
   const at = createdAt(message) || null;

@@ -3,7 +3,6 @@ import { discover, FORMAT, roots } from "./layout.ts";
 import { listsHolders, readLive } from "./live.ts";
 import { glance, readBatches, tail } from "./read.ts";
 
-/** Reads OpenCode's sessions, from its database and from the older tree of files. */
 export const opencode: HistoryReader = {
   format: FORMAT,
   agent: "opencode",

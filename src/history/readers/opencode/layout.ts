@@ -18,7 +18,6 @@ export function roots({ home, env }: UserHome): string[] {
   return [data, isAbsolute(named) ? named : join(data, named)];
 }
 
-/** The fields that the reader needs in order to find a session again. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   readonly kind: "database" | "tree";
   /** Where its row was last seen. */
@@ -27,8 +26,8 @@ export interface Extra extends Readonly<Record<string, string | number | boolean
 }
 
 /**
- * Finds every session in the databases of a folder (one for each release channel of OpenCode), then those in
- * the older tree of files, unless they were migrated into a database. Reads no message content.
+ * Finds every session in a folder's databases (one for each release channel of OpenCode), then those in the
+ * older tree of files that were not migrated into a database. Reads no message content.
  */
 export async function* discover(
   root: string,
@@ -50,7 +49,7 @@ export async function* discover(
   yield* inTree(look, join(root, "storage"), ids);
 }
 
-/** Returns the databases of a root; the root itself may be a database. */
+/** The root itself may be a database. */
 export async function databasesIn(root: string): Promise<string[]> {
   // A root that does not exist holds no database.
   const file = await stat(root).catch(() => null);
@@ -83,10 +82,7 @@ async function inDatabase(look: Look, path: string): Promise<FoundSession[]> {
   });
 }
 
-/**
- * Returns the id of the root session as far as parents are known; stops at the first repeated id if the
- * parents form a cycle.
- */
+/** Returns the root session's id as far as parents are known. Stops at the first repeated id of a cycle. */
 function topOf(
   { id, parentId }: { id: string; parentId: string | null },
   seen: ReadonlyMap<string, { readonly parentId: string | null }>,

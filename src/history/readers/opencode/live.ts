@@ -5,8 +5,8 @@ import { type Seen, sessionsIn } from "./sessions.ts";
 
 /**
  * Lists live sessions by open databases. OpenCode keeps no list of its processes, but each holds its database
- * open as long as it lives. It does not record which session it works on: any session that was written since
- * the process started may be its work, and no other.
+ * open while it lives. It does not record which session it works on, so every session written since the
+ * process started may be its work.
  */
 export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   seesAll = (await probe.shows?.("opencode")) ?? false;
@@ -26,12 +26,12 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
   return live;
 }
 
-/** Whether all processes were visible at the last call of `readLive`. */
+/** Whether all processes were visible when `readLive` was last called. */
 let seesAll = false;
 
 /**
- * Whether a closed database proves that no process works on its sessions. A process in another container, or
- * one that we may not inspect, holds it open unseen; and versions without a database hold nothing open.
+ * Whether a closed database proves that no process works on its sessions. It does not if some process cannot
+ * be inspected, or if the version has no database.
  */
 export function listsHolders(version: string | null): boolean {
   const [major, minor] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));

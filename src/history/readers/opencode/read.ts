@@ -22,26 +22,25 @@ import { treeSource } from "./tree-source.ts";
 const VERSION = 1;
 const TEXT_MAX = 256 * 1024;
 const BATCH_BYTES = 1024 * 1024;
-/** How many times reading is retried because the agent wrote in between. */
+/** How often a batch is read again because the agent wrote in between. */
 const TRIES_MAX = 8;
 
 /**
- * Messages before the last answer are closed: the agent no longer writes to them. Their facts are kept in the
- * state, and they are not read again. The last answer and everything after it are open: they are read each
- * time, and an entry of them is given as soon as it and all entries before it are final.
+ * Messages before the last answer are closed: the agent no longer writes to them, and they are read once. The
+ * last answer and everything after it are open: they are read each time, and an entry is given as soon as it
+ * and all entries before it are final.
  */
 interface Position {
   readonly closedId: string | null;
-  /** The number of messages up to `closedId`; another number means that the past was changed. */
+  /** The number of messages up to `closedId`. Another number means that earlier messages have changed. */
   readonly closedCount: number;
 }
 
 interface Notes {
-  /** The facts from the closed messages. */
   readonly closed: SessionFacts;
-  /** The refs and bad lines of the open messages that were already given. */
+  /** The refs and bad lines of open messages that were already given. */
   readonly given: readonly string[];
-  /** The message to which the session was reverted; it and everything after it are left behind. */
+  /** The message to which the session was reverted. It and everything after it are left behind. */
   readonly revertId: string | null;
 }
 
@@ -83,14 +82,14 @@ export async function* readBatches(
 
 let lastGlance: Promise<unknown> = Promise.resolve();
 
-/** Runs one at a time, because the list of a long session's messages takes memory. */
+/** Runs one at a time, because the list of a long session's messages takes much memory. */
 export function glance(found: FoundSession): Promise<Glance> {
   const own = lastGlance.then(() => glanceAt(found));
   lastGlance = own;
   return own;
 }
 
-/** Reads what a list shows: a short session completely, a long one at its beginning and end. */
+/** Reads a short session completely, a long one only at its beginning and end. */
 async function glanceAt(found: FoundSession): Promise<Glance> {
   const facts = newFacts(found);
   try {
@@ -117,9 +116,7 @@ async function glanceAt(found: FoundSession): Promise<Glance> {
 const HEAD_COUNT = 4;
 const TAIL_COUNT = 12;
 
-/**
- * Returns the last entries without splitting a message. A page's offset is the number of messages before it.
- */
+/** Never splits a message. A page's offset is the number of messages before it. */
 export async function tail(found: FoundSession, options: TailOptions): Promise<TailPage> {
   const source = openSource(found, {});
   try {
@@ -170,7 +167,7 @@ async function settledStep(source: Source, given: Given): Promise<Step> {
       const step = await stepOf(source, given);
       if (await source.settled()) return step;
     } catch (error) {
-      // Inconsistent pages may look broken; only an error in a consistent read is real.
+      // An inconsistent read may look like a broken database. Only an error in a consistent read is real.
       if (await source.settled()) throw error;
     }
   }
@@ -214,7 +211,6 @@ async function stepOf(source: Source, { found, known, options, isFirst }: Given)
 
 const BAD_NAMED_MAX = 20;
 
-/** One batch while it is being made. */
 class Reading {
   readonly entries: HistoryEntry[] = [];
   readonly bad: BadLine[] = [];
@@ -286,7 +282,7 @@ function finalOf(drawn: readonly Drawn[]): HistoryEntry[] {
   return (held < 0 ? drawn : drawn.slice(0, held)).map(({ entry }) => entry);
 }
 
-/** Returns the index of the last answer; the messages before it are closed. */
+/** Returns the index of the last answer: the messages before it are closed. */
 async function firstOpen(source: Source, ids: readonly string[]): Promise<number> {
   const first = Math.max(0, ids.length - OPEN_MAX);
   for (let index = ids.length - 1; index > first; index -= 1) {

@@ -3,21 +3,18 @@ import { setImmediate } from "node:timers/promises";
 import { type Database, type NamedRow, openDatabase, type Table } from "../../sqlite/database.ts";
 import { sessionOf, tablesOf } from "./database-source.ts";
 
-/** What is known of a session from its row and the dates of its messages. */
+/** What is known about a session from its row and the dates of its messages. */
 export interface Seen {
   readonly id: string;
   readonly parentId: string | null;
   readonly rowid: number;
   updatedAt: number;
   count: number;
-  /** The id of the latest message. */
   lastId: string;
   lastRowid: number;
-  /** Whether its latest message is a finished answer, which gets no more parts. */
+  /** Its latest message is a finished answer, which gets no more parts. */
   isFinished: boolean;
-  /**
-   * The number of parts of the latest message and when they were last written; only while it is unfinished.
-   */
+  /** The number of parts of an unfinished latest message, and when they were last written. */
   parts: string;
 }
 
@@ -35,15 +32,12 @@ const ROWS_AT_ONCE = 2000;
 const LOOKED_AT_BYTES_MAX = 1024 * 1024;
 
 /**
- * A cache of the last scan, by path. An unchanged database is not scanned again; in a changed one only new
- * and unfinished messages are.
+ * The last scan of each database, by path. An unchanged database is not scanned again; in a changed one only
+ * new and unfinished messages are.
  */
 const remembered = new Map<string, Remembered>();
 
-/**
- * Returns every session in a database. Of its messages it reads only the dates, and whether the last one is
- * finished.
- */
+/** Reads only the dates of messages, and whether a session's last one is finished. */
 export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen>> {
   for (let tries = 1; ; tries += 1) {
     const stamp = stampOf(path);
@@ -67,7 +61,7 @@ export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen
   }
 }
 
-/** Scans every row in steps, so that a large database does not block other work. */
+/** Scans in steps, so that a large database does not block other work. */
 async function lookAt(
   database: Database,
   known: Remembered | null,
@@ -131,7 +125,6 @@ function updatedIn(row: NamedRow): number {
   return row.number("time_updated") ?? row.number("time_created") ?? 0;
 }
 
-/** Returns the stamp of the database and its write-ahead log. */
 function stampOf(path: string): string {
   return [path, `${path}-wal`]
     .map((file) => {

@@ -3,7 +3,6 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { parseJson, TooManyValues } from "../../lines/parse-json.ts";
 import type { BadLine } from "../../port.ts";
 
-/** A session's own record, from a database or a file. */
 export interface SessionRecord {
   readonly id: string;
   readonly parentId: string | null;
@@ -21,7 +20,6 @@ export interface Message {
   readonly id: string;
   readonly data: JsonObject;
   readonly parts: readonly Part[];
-  /** The parts of the message that could not be used. */
   readonly bad: readonly BadLine[];
   readonly bytes: number;
 }
@@ -34,25 +32,20 @@ export interface Part {
 
 /** One session's messages, in a database or in a tree of files. */
 export interface Source {
-  /** Returns null when the session is gone. */
   session(): Promise<SessionRecord | null>;
-  /** Returns the ids in order. */
   messageIds(): Promise<readonly string[]>;
-  /** Returns null when the message is gone or cannot be used at all. */
+  /** Returns null when the message is gone. */
   message(id: string): Promise<Message | null>;
-  /** Reads only the message's role, which is cheaper than reading the message. */
+  /** Cheaper than reading the whole message. */
   roleOf(id: string): Promise<string | null>;
-  /** True when the session will never be written again: then unfinished messages are final. */
+  /** The session will never be written again, so unfinished messages are final. */
   readonly isFrozen: boolean;
-  /**
-   * Whether everything read so far is consistent. If not, the source is reopened and has to be read again.
-   */
+  /** Whether everything read so far is consistent. If not, the source is reopened: read again. */
   settled(): Promise<boolean>;
   close(): void;
 }
 
 export interface SourceLimits {
-  /** A longer record is skipped. */
   readonly recordBytesMax: number;
 }
 
@@ -75,7 +68,7 @@ export function parsedRecord(
 
 const PARTS_MAX = 10_000;
 
-/** Limits the memory of one message: all its parts together may be no longer than one record. */
+/** Limits the memory of one message: its parts together may be no longer than one record. */
 export class PartBudget {
   readonly #bytesMax: number;
   #bytes = 0;

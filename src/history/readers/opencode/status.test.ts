@@ -13,7 +13,6 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** Writes and closes a new database. */
 async function laid(write: (writer: Writer) => void): Promise<string> {
   const root = await mkdtemp(join(folder, "root-"));
   const writer = new Writer(join(root, "opencode.db"));

@@ -1,11 +1,11 @@
-/** A report by OpenCode itself about a sub-agent. */
+/** OpenCode's own report about a sub-agent. */
 export interface TaskTag {
   readonly agentId: string;
   readonly state: "running" | "completed" | "error";
   readonly error: string | null;
 }
 
-/** The whole text has to be such an element: a text that merely contains one does not count. */
+/** The whole text must be such an element; a text that merely contains one does not count. */
 export function readTaskTag(text: string): TaskTag | null {
   const head = /^<task id="([\w-]{1,200})" state="(running|completed|error)">/u.exec(text);
   if (head === null || !text.trimEnd().endsWith("</task>")) return null;

@@ -16,10 +16,7 @@ import {
   type SourceLimits,
 } from "./source.ts";
 
-/**
- * Reads a session in the tree of files that OpenCode wrote before it had a database. Such a session no longer
- * changes.
- */
+/** Reads the files that OpenCode wrote before it had a database. They no longer change. */
 export function treeSource({ path, id }: { path: string; id: string }, limits: SourceLimits): Source {
   const storage = join(path, "../../..");
   const messages = join(storage, "message", id);
@@ -96,7 +93,7 @@ function startOf(data: JsonObject): number | null {
   return timeOf(time?.["start"]);
 }
 
-/** Returns the names of the records in a folder, in order. A missing folder has none. */
+/** Returns the names of the records in a folder, in order. */
 async function namesIn(folder: string): Promise<string[]> {
   // A message without parts has no folder.
   const names = await readdir(folder).catch((): string[] => []);

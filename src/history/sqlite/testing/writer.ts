@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 
-/** A program that works on a database: it executes the statements it receives, one after the other. */
+/** Executes the statements it receives, one after the other. */
 const path = process.argv[2];
 if (path !== undefined && process.send !== undefined) {
   const database = new DatabaseSync(path);

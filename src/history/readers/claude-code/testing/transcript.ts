@@ -36,7 +36,7 @@ export class Transcript {
     return this.#last ?? "";
   }
 
-  /** Adds a row of the graph. `fields` override the fields that every row has. */
+  /** `fields` override the fields that every row has. */
   row(type: string, fields: Fields): this {
     const agent = this.envelope["agentId"] ?? "";
     const uuid = `${this.sessionId}${String(agent)}-${this.rows.length}`;
@@ -112,7 +112,7 @@ export class Transcript {
     return this.user([block], rest);
   }
 
-  /** Ends a turn in a main transcript, with the rows that Claude Code writes after it. */
+  /** Adds the rows that Claude Code writes when a turn in a main transcript ends. */
   endsTurn(fields: Fields = {}): this {
     this.row("system", {
       subtype: "turn_duration",
@@ -164,7 +164,6 @@ export function enqueued(transcript: Transcript, content: string): Fields {
   };
 }
 
-/** Writes files below a root, by their paths below `projects`. */
 export async function lay(
   root: string,
   files: Readonly<Record<string, Transcript | Fields | string>>,
@@ -196,7 +195,6 @@ export const DEAD: Omit<LiveSession, "id"> = {
   how: "its process 1 is gone",
 };
 
-/** Returns every family below a root, by the id of its session. */
 export async function families(
   root: string,
   options: {
@@ -222,7 +220,7 @@ export async function families(
   );
 }
 
-/** Describes each member of a family in a few words: depth, id, call, state, certainty. */
+/** Describes each member in a few words: depth, id, call, state, certainty. */
 export function shapeOf(family: Family): string[] {
   return family.agents.map(({ status }) => {
     const { depth, agentId, toolUseId, state, confidence } = status;

@@ -6,14 +6,13 @@ import { timeIn } from "../copied.ts";
 import { readdir } from "node:fs/promises";
 import { parsedObject } from "../../../lines/parse-json.ts";
 
-/** The base that a session continues from: the beginning of another file, up to this byte. */
+/** The beginning of another file that a session continues, up to `endOffset`. */
 export interface HistoryBase {
   readonly rolloutId: string;
   readonly endOffset: number;
 }
 
 export interface Head {
-  /** Where the first line ends. */
   readonly end: number;
   readonly base: HistoryBase | null;
 }
@@ -21,7 +20,6 @@ export interface Head {
 const HEAD_BYTES_MAX = 8 * 1024 * 1024;
 const STEP_BYTES = 64 * 1024;
 
-/** Reads the first line of a file and the base that it names. */
 export async function headOf(file: ByteFile): Promise<Head | null> {
   let head = Buffer.alloc(0);
   while (head.length < HEAD_BYTES_MAX) {
@@ -49,10 +47,7 @@ function baseIn(line: Buffer): HistoryBase | null {
   return { rolloutId, endOffset };
 }
 
-/**
- * Returns the path of the file with this id, below the same root as the file that continues it; null when it
- * is gone.
- */
+/** Finds the file with this id below the same root; null when it is gone. */
 export async function basePath(path: string, { rolloutId }: HistoryBase): Promise<string | null> {
   const root = rootOf(path);
   if (root === null) return null;
@@ -86,11 +81,10 @@ function rootOf(path: string): string | null {
   return null;
 }
 
-/** A range of one file's bytes. */
 export interface Stretch {
   readonly file: ByteFile;
   readonly start: number;
-  /** Null: to the end of the file. Only the last stretch may have null. */
+  /** Null, for the last stretch only: to the end of the file. */
   readonly end: number | null;
 }
 

@@ -6,14 +6,14 @@ import { asText } from "../../../lines/value.ts";
 import { parsedObject } from "../../../lines/parse-json.ts";
 import { shortLine } from "../../../../text/fence.ts";
 
-/** What Codex records about a session outside its file. */
+/** What Codex's indexes say about a session. */
 export interface IndexedSession {
-  /** The name a person gave it. */
+  /** The name that a person gave it. */
   readonly title: string | null;
   readonly isSubagent: boolean;
   readonly parentId: string | null;
   readonly rootId: string | null;
-  /** Its parent closed it: it is over, but how it ended is not recorded. */
+  /** Its parent closed it, so it is over; how it ended is not recorded. */
   readonly closed: boolean;
 }
 
@@ -22,8 +22,8 @@ export interface Indexed {
 }
 
 /**
- * Reads names and parents from Codex's own indexes. They only fill in what a session's file does not contain,
- * so a missing, damaged or incompatible index does no harm.
+ * Reads names and parents from Codex's indexes. They only add what a session's file lacks, so a missing or
+ * damaged index does no harm.
  */
 export async function readIndexes(root: string): Promise<Indexed> {
   const names = await readNames(root);
@@ -37,7 +37,7 @@ export async function readIndexes(root: string): Promise<Indexed> {
         title: thread?.name ?? names.get(id) ?? null,
         isSubagent,
         parentId: edge?.parentId ?? null,
-        // Older rows do not record their source; then only the file does.
+        // Older rows have no source; then only the session's file shows whether it is a root.
         rootId: edge === null ? (thread?.source === "user" ? id : null) : topOf(id, edges),
         closed: edge?.closed ?? false,
       };
@@ -62,7 +62,7 @@ interface States {
 
 const NAMES_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Older versions append a line for every new name; the last line about a session counts. */
+/** Older versions append a line for every new name, so the last line about a session counts. */
 async function readNames(root: string): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>();
   const text = await readSmall(join(root, "session_index.jsonl"), NAMES_BYTES_MAX);

@@ -11,13 +11,12 @@ export function roots({ home, env }: UserHome): string[] {
   return [env["CODEX_HOME"] || join(home, ".codex")];
 }
 
-/** One file of a session. A session may have several: see `discover`. */
+/** One file of a session, which may have several: see `discover`. */
 export interface RolloutFile {
   readonly folder: string;
   readonly name: string;
-  /** The session's id, the same in all its files. */
   readonly id: string;
-  /** The file's own id; differs from the session's id after a rollback to an earlier point. */
+  /** The file's own id, which differs from the session's id after a rollback to an earlier point. */
   readonly rolloutId: string;
   readonly isCompressed: boolean;
   readonly isArchived: boolean;
@@ -30,10 +29,9 @@ export const FOLDERS: readonly [string, string] = ["sessions", "archived_session
 const DEPTH_MAX = 4;
 
 /**
- * Finds every session below `sessions` and `archived_sessions`. A compressed or archived file is the same
- * session. If the plain and the compressed form are both there, the plain one counts, because Codex unpacks a
- * compressed session before it continues it. If a session was rolled back to an earlier point, the newest
- * file counts; it records how much of the older file it continues.
+ * Finds every session below `sessions` and `archived_sessions`, one file for each. Of a plain and a
+ * compressed file the plain one is used, because Codex unpacks a session before it continues it. After a
+ * rollback to an earlier point the newest file is used; it records how much of the older file it continues.
  */
 export async function* discover(
   root: string,
@@ -53,7 +51,7 @@ export async function* discover(
   }
 }
 
-/** Yields every file below a root that is named like a session's file, in a fixed order. */
+/** Returns all files below a root that are named like a session's file, in a fixed order. */
 export async function rolloutFiles(
   root: string,
   onProblem: (problem: Problem) => void = () => undefined,

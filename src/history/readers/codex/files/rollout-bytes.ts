@@ -8,14 +8,12 @@ const SUFFIX = ".zst";
 const BASES_MAX = 16;
 
 /**
- * Opens the bytes of a session's file, uncompressed. Codex compresses files that are a week old and unpacks
- * them to continue, at any moment, so whichever form exists is read. Both contain the same bytes, so reading
- * that stopped in one continues in the other; the bytes before that position prove that the content is still
- * the same.
+ * Opens a session's file, uncompressed. Codex compresses a file after a week and unpacks it to continue, at
+ * any moment, so whichever form exists is read. Both contain the same bytes, so reading that stopped in one
+ * form can continue in the other.
  *
- * A session that was forked, or rolled back to an earlier point, may contain only its own rows and name the
- * part of another file that comes before them. That part is inserted after the first line, which says whose
- * session it is.
+ * A session that was forked or rolled back may contain only its own rows and name the part of another file
+ * that comes before them. That part is inserted after the first line, which says whose session it is.
  */
 export async function openRollout(path: string): Promise<ByteFile> {
   const file = await openEither(path);
@@ -37,7 +35,7 @@ async function stretchesOf(path: string, file: ByteFile, seen: Set<string>): Pro
   const base = await basePath(path, head.base);
   if (base === null || seen.has(basename(base))) return whole;
   seen.add(basename(base));
-  // If its base cannot be opened, a rollout is read as it is.
+  // If the base cannot be opened, the file is read without it.
   const other = await openEither(base).catch(() => null);
   if (other === null) return whole;
   const before = cutAt(await stretchesOf(base, other, seen), head.base.endOffset);
@@ -48,7 +46,7 @@ async function stretchesOf(path: string, file: ByteFile, seen: Set<string>): Pro
   return [{ file, start: 0, end: head.end }, ...before, { file, start: head.end, end: null }];
 }
 
-/** The offset counts bytes of the file itself, which is both the first and the last stretch. */
+/** `endOffset` counts bytes of the file itself, which is both the first and the last stretch. */
 function cutAt(stretches: readonly Stretch[], endOffset: number): Stretch[] {
   const own = stretches.at(-1) as Stretch;
   return [...stretches.slice(0, -1), { ...own, end: Math.max(own.start, endOffset) }];

@@ -6,17 +6,17 @@ import { type ByteFile, openBytes } from "../../../lines/byte-file.ts";
 
 /** How much unpacked data is kept, so that a step backwards does not restart from the beginning. */
 const KEEP_BYTES = 8 * 1024 * 1024;
-/** Larger steps than usual, because each one waits for another thread. */
+/** Larger than usual, because each step waits for another thread. */
 const STEP_BYTES = 512 * 1024;
-/** More than any real session; a decompression bomb is not unpacked to its end. */
+/** More than any real session. Keeps a decompression bomb from being unpacked to its end. */
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024 * 1024;
-/** Inserted where the rest could not be unpacked; it is counted as a bad line. */
+/** Stands for the rest of a damaged file; it is counted as a bad line. */
 const BROKEN = Buffer.from("\n[the compressed file is broken here]\n");
 
 /**
- * Opens the bytes inside a compressed file. The file is unpacked as a stream: once to learn its length, then
- * again as it is read, restarting from the beginning for an offset before the kept data. A truncated or
- * damaged file gives the bytes before the damage.
+ * Opens the bytes inside a compressed file. It is unpacked as a stream: once to learn its length, then again
+ * as it is read. Reading before the kept data restarts from the beginning. A truncated or damaged file gives
+ * the bytes before the damage.
  */
 export async function openZstd(path: string): Promise<ByteFile> {
   const plain = await openBytes(path);
@@ -56,7 +56,6 @@ class Unpacking {
   #isOver = false;
   #kept: Buffer[] = [];
   #start = 0;
-  /** How far the file has been unpacked. */
   #end = 0;
   /** Known once the file has been unpacked to its end. */
   sizeBytes = 0;
@@ -83,7 +82,6 @@ class Unpacking {
     return filled;
   }
 
-  /** Unpacks the next step; false at the end. */
   async advance(): Promise<boolean> {
     if (this.#isOver) return false;
     this.#stream ??= unpacked(this.#path);
@@ -94,7 +92,7 @@ class Unpacking {
       if (this.#end > UNPACKED_BYTES_MAX) throw new Error("it is too large");
       this.#isOver = chunk === null;
     } catch {
-      // The damage is reported inside the bytes, where it is counted as a bad line.
+      // Damage becomes part of the bytes, where it is counted as a bad line.
       chunk = BROKEN;
       this.#isOver = true;
     }
@@ -106,7 +104,7 @@ class Unpacking {
     return !this.#isOver;
   }
 
-  /** Closes the stream; the unpacked data is kept. */
+  /** Closes the stream but keeps the unpacked data. */
   async stop(): Promise<void> {
     await this.#endStream();
     this.#isOver = true;
@@ -137,7 +135,7 @@ async function* unpacked(path: string): AsyncGenerator<Buffer> {
     createReadStream(path, { highWaterMark: STEP_BYTES }),
     createZstdDecompress({ chunkSize: STEP_BYTES }),
     () => {
-      // The loop below receives the failure; the callback only keeps it from being thrown as unhandled.
+      // The loop below receives the failure. Without a callback it would also be thrown as unhandled.
     },
   );
   for await (const chunk of stream) yield chunk as Buffer;

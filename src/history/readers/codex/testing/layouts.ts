@@ -19,7 +19,6 @@ import {
   writeRollout,
 } from "./made.ts";
 
-/** Ids of everything that `layAll` makes. */
 export const IDS = {
   mail: idAt(0, "mail"),
   worker: idAt(3, "worker"),
@@ -39,7 +38,6 @@ export const IDS = {
   numbered: idAt(126, "number"),
 } as const;
 
-/** Writes one session of every known form, with sub-agents of every kind. */
 export async function layAll(root: string): Promise<void> {
   await layMail(root);
   await layCode(root);
@@ -69,7 +67,6 @@ export function session(id: string, second: number): Row[] {
   return [meta(second, id), ...turn(second, rows)];
 }
 
-/** Writes sub-agents with names and mail, two levels deep. */
 async function layMail(root: string): Promise<void> {
   const { mail, worker, nested } = IDS;
   const spawn = (second: number, callId: string, name: string, agentId: string, path: string): Row[] => [
@@ -127,7 +124,7 @@ async function layMail(root: string): Promise<void> {
   ]);
 }
 
-/** Writes sub-agents that were started by code: the file does not contain the spawn calls themselves. */
+/** Writes sub-agents that code started: the file does not contain the spawn calls themselves. */
 async function layCode(root: string): Promise<void> {
   const { code, coded, coded2 } = IDS;
   const completed = (second: number, fields: Row): Row =>

@@ -8,7 +8,7 @@ import { discoverAll, readAll, type Reading } from "../../../reader.spec.ts";
 import { codex } from "../index.ts";
 import { ROOT_PATH } from "../notes.ts";
 
-/** A row of a made-up session in Codex's format; rows are a second apart. */
+/** A row in Codex's format; rows are a second apart. */
 export type Row = Readonly<Record<string, unknown>>;
 
 const BEGAN = Date.parse("2026-08-01T10:00:00.000Z");
@@ -20,7 +20,6 @@ export function idAt(second: number, name: string): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${end}`;
 }
 
-/** Returns a sub-agent's path in its tree. */
 export function agentPath(...names: string[]): string {
   return [ROOT_PATH, ...names].join("/");
 }
@@ -85,7 +84,6 @@ export function output(second: number, callId: string, value: unknown): Row {
   return item(second, "function_call_output", { call_id: callId, output: text });
 }
 
-/** Wraps rows in a complete turn. */
 export function turn(second: number, rows: readonly Row[], end: Row = {}): Row[] {
   const turn_id = idAt(second, "turn");
   return [
@@ -128,11 +126,9 @@ export async function writeRollout(
 export interface Read {
   readonly members: readonly FamilyMember[];
   readonly readings: ReadonlyMap<string, Reading>;
-  /** The tree below the session with this id. */
   family(rootId: string, probe?: ProcessProbe): Promise<Family>;
 }
 
-/** Reads everything below a root, as an import does. */
 export async function readRoot(root: string): Promise<Read> {
   const readings = new Map<string, Reading>();
   const members: FamilyMember[] = [];
@@ -154,7 +150,6 @@ export async function readRoot(root: string): Promise<Read> {
   };
 }
 
-/** A machine without any agent processes. */
 export const NO_PROCESSES: ProcessProbe = {
   startOf: () => null,
   space: () => null,

@@ -8,7 +8,6 @@ import { gemini } from "../index.ts";
 
 type Fields = Record<string, unknown>;
 
-/** Writes the rows of one session as Gemini CLI does. */
 export class Recording {
   readonly id: string;
   readonly rows: Fields[] = [];
@@ -93,7 +92,6 @@ export interface ReadOne {
   readonly reading: Reading;
 }
 
-/** Reads everything below a root, by the session's id. */
 export async function readRoot(root: string): Promise<Map<string, ReadOne>> {
   const found = await Array.fromAsync(gemini.discover(root, () => undefined));
   const read = found.map(async (one): Promise<[string, ReadOne]> => [
@@ -103,7 +101,6 @@ export async function readRoot(root: string): Promise<Map<string, ReadOne>> {
   return new Map(await Promise.all(read));
 }
 
-/** Returns every family below a root, by the id of its root session. */
 export async function families(root: string): Promise<Map<string, Family>> {
   const sessions = [...(await readRoot(root)).values()].map(({ found, reading }): ReadSession => ({
     found,

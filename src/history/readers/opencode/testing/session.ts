@@ -10,7 +10,6 @@ import { opencode } from "../index.ts";
 
 type Fields = Record<string, unknown>;
 
-/** The tables of OpenCode 1.18. */
 export const SCHEMA = `
 CREATE TABLE \`project\` (\`id\` text PRIMARY KEY, \`worktree\` text NOT NULL, \`vcs\` text, \`name\` text, \`time_created\` integer NOT NULL, \`time_updated\` integer NOT NULL, \`sandboxes\` text NOT NULL);
 CREATE TABLE \`session\` (\`id\` text PRIMARY KEY, \`project_id\` text NOT NULL, \`workspace_id\` text, \`parent_id\` text, \`slug\` text NOT NULL, \`directory\` text NOT NULL, \`path\` text, \`title\` text NOT NULL, \`version\` text NOT NULL, \`share_url\` text, \`summary_additions\` integer, \`summary_deletions\` integer, \`summary_files\` integer, \`summary_diffs\` text, \`metadata\` text, \`cost\` real DEFAULT 0 NOT NULL, \`tokens_input\` integer DEFAULT 0 NOT NULL, \`tokens_output\` integer DEFAULT 0 NOT NULL, \`tokens_reasoning\` integer DEFAULT 0 NOT NULL, \`tokens_cache_read\` integer DEFAULT 0 NOT NULL, \`tokens_cache_write\` integer DEFAULT 0 NOT NULL, \`revert\` text, \`permission\` text, \`agent\` text, \`model\` text, \`time_created\` integer NOT NULL, \`time_updated\` integer NOT NULL, \`time_compacting\` integer, \`time_archived\` integer, CONSTRAINT \`fk_session_project\` FOREIGN KEY (\`project_id\`) REFERENCES \`project\`(\`id\`) ON DELETE CASCADE);
@@ -81,7 +80,7 @@ export class Writer {
     return this.put("session", { ...row, time_created: at, time_updated: at, ...fields });
   }
 
-  /** Adds a message with its parts; ids are in the order of the calls. */
+  /** Ids are in the order of the calls. */
   message(sessionId: string, data: Fields, parts: readonly Fields[] = []): string {
     const id = this.#id("msg");
     const at = this.now();
@@ -126,7 +125,7 @@ export class Writer {
     return this.message(sessionId, data, text === "" ? [] : [{ type: "text", text }]);
   }
 
-  /** Adds an answer that calls the tool that starts a sub-agent. */
+  /** Adds an answer with a call that starts a sub-agent. */
   task(sessionId: string, callID: string, state: Fields, fields: Fields = {}): string {
     const times = { start: this.now(), end: this.now() };
     const input = { description: `work ${callID}`, prompt: `Do ${callID}`, subagent_type: "general" };
@@ -149,7 +148,6 @@ const recordedRows = (name: string): Fields[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Fields);
 
-/** Writes the recorded database. */
 export function layRecorded(path: string, schema = SCHEMA): Writer {
   const writer = new Writer(path, schema);
   for (const table of ["session", "message", "part"]) {
@@ -243,7 +241,6 @@ export async function readRoot(
   return new Map(await Promise.all(read));
 }
 
-/** Returns every family below a root, by the id of its root session. */
 export async function families(root: string, listed?: readonly LiveSession[]): Promise<Map<string, Family>> {
   const sessions = [...(await readRoot(root)).values()].map(({ found, reading }): ReadSession => ({
     found,
