@@ -44,6 +44,7 @@ const SAME: Record<string, ContractSource> = {
   "a fact that only the daemon uses": withRow({
     blocks: true,
     right: "read",
+    leaf: true,
     aliases: { sessionId: "id" },
   }),
 };

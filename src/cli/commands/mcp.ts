@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type ListedTool, toolsFor } from "../../contract/tools/tool.ts";
+import { attachedTools, type ListedTool } from "../../contract/tools/tool.ts";
 import { TOOL_WORDS } from "../../contract/tools/words.ts";
 import type { Call } from "../call.ts";
 import { homeOf } from "../daemon/home.ts";
@@ -106,7 +106,7 @@ class StdioServer {
    */
   async #tools(): Promise<readonly ListedTool[]> {
     if (this.#call.env["KINFOLD_LEASE"]) return [];
-    return toolsFor("attached", { aliases: await listsAliases(this.#call) });
+    return attachedTools({ aliases: await listsAliases(this.#call) });
   }
 
   #warm(): void {

@@ -225,6 +225,7 @@ export const ACT = {
     refusals: [...FOUND, "session_ended", "not_a_child"],
     http: { method: "POST", path: "/api/sessions/:id/checkpoints" },
     mcp: "checkpoint",
+    leaf: true,
     sessions: true,
   },
 } as const satisfies Record<string, OperationSpec>;

@@ -20,6 +20,8 @@ export interface OperationSpec {
   readonly right?: TokenRight;
   /** The call may block for as long as its client allows. */
   readonly blocks?: true;
+  /** A session that may not spawn has this tool as well. */
+  readonly leaf?: true;
   /**
    * Further parameter names of the tool, each mapped to its field: names of the source designs, and fields
    * that are accepted but not advertised. `one.` means a field of the single task or question that a source

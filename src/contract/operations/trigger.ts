@@ -20,6 +20,7 @@ export const TRIGGER = {
     output: Asked,
     refusals: ["forbidden", "limit_requests"],
     mcp: "ask_user_question",
+    leaf: true,
     sessions: true,
     blocks: true,
     aliases: {
@@ -36,6 +37,7 @@ export const TRIGGER = {
     output: Asked,
     refusals: ["forbidden", "limit_requests"],
     mcp: "plan_review",
+    leaf: true,
     sessions: true,
     blocks: true,
   },
@@ -88,6 +90,7 @@ export const TRIGGER = {
     ],
     http: { method: "POST", path: "/api/sessions/:id/triggers" },
     mcp: "fire_trigger",
+    leaf: true,
     sessions: true,
     right: "fire",
     aliases: { id: "id", sessionKey: "id", source: "source", key: "key" },

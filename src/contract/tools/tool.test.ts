@@ -13,24 +13,23 @@ import {
   toolsFor,
 } from "../index.ts";
 
-const operations = OPERATIONS as Readonly<Record<string, OperationSpec>>;
+const rows: readonly OperationSpec[] = Object.values(OPERATIONS);
+const inputOf = ({ name }: ToolWords): z.ZodObject =>
+  (rows.find(({ mcp }) => mcp === name) ?? OPERATIONS.spawn).input;
 const list = (role: ToolRole, aliases = false): string =>
   JSON.stringify({ tools: toolsFor(role, { aliases }) });
 const names = (role: ToolRole): string[] => toolsFor(role, { aliases: false }).map(({ name }) => name);
 
 describe("the words of the tools", () => {
   it("every tool of the operation table has words, under the same name, and no other has", () => {
-    const rows = Object.entries(operations).flatMap(([operation, { mcp }]) =>
-      mcp === undefined ? [] : [[operation, mcp]],
-    );
-    const words = TOOL_WORDS.map(({ operation, name }) => [operation, name]);
-    assert.deepEqual(words.toSorted(), rows.toSorted());
-    assert.equal(ALIAS_WORDS.operation, "spawn");
+    const tools = rows.flatMap(({ mcp }) => mcp ?? []);
+    assert.deepEqual(TOOL_WORDS.map(({ name }) => name).toSorted(), tools.toSorted());
+    assert.ok(!tools.includes(ALIAS_WORDS.name));
   });
 
   it("what is advertised is what the operation takes", () => {
     for (const words of [...TOOL_WORDS, ALIAS_WORDS] as readonly ToolWords[]) {
-      const { input } = operations[words.operation]!;
+      const input = inputOf(words);
       for (const [name, schema] of Object.entries(words.parameters)) {
         const field = input.shape[words.fields?.[name] ?? name] as z.ZodType | undefined;
         assert.ok(field, `${words.name}.${name}`);
@@ -49,9 +48,9 @@ describe("the words of the tools", () => {
 
   it("what must be given is marked so, and nothing else is", () => {
     for (const words of TOOL_WORDS as readonly ToolWords[]) {
-      const json = z.toJSONSchema(operations[words.operation]!.input, { io: "input" });
+      const json = z.toJSONSchema(inputOf(words), { io: "input" });
       const fields = words.required.map((name) => words.fields?.[name] ?? name);
-      const decided = words.operation === "spawn" ? ["id"] : [];
+      const decided = words.name === "spawn_session" ? ["id"] : [];
       assert.deepEqual([...fields, ...decided].toSorted(), (json.required ?? []).toSorted(), words.name);
     }
   });

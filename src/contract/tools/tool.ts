@@ -4,8 +4,7 @@ import { ALIAS_WORDS, TOOL_WORDS } from "./words.ts";
  * What an agent's model reads about a tool. Plain data without schemas, so that `kinfold mcp` starts fast.
  */
 export interface ToolWords {
-  /** Key in the operation table. */
-  readonly operation: string;
+  /** The `mcp` of its operation's row. */
   readonly name: string;
   /** Models do not see the title, but Codex searches tools by it. */
   readonly title?: string;
@@ -18,8 +17,6 @@ export interface ToolWords {
   readonly reads: boolean;
   /** Whether Claude Code loads the tool at once; it finds the others by its tool search. */
   readonly alwaysLoaded: boolean;
-  /** True if a session that may not spawn has this tool as well. */
-  readonly leaf?: true;
   /** False if attached sessions do not have this tool, because they ask their user in the terminal. */
   readonly attached?: false;
 }
@@ -34,17 +31,8 @@ export interface JsonSchema {
   readonly additionalProperties?: JsonSchema;
 }
 
-export type ToolOperation = (typeof TOOL_WORDS)[number]["operation"];
-
 /** `leaf`: may not spawn; `attached`: runs in a user's own terminal; `full`: any other session. */
 export type ToolRole = "leaf" | "attached" | "full";
-
-export function toolWordsFor(role: ToolRole, options: { aliases: boolean }): readonly ToolWords[] {
-  const words: readonly ToolWords[] = TOOL_WORDS;
-  if (role === "leaf") return words.filter(({ leaf }) => leaf === true);
-  const all: readonly ToolWords[] = options.aliases ? [...words, ALIAS_WORDS] : words;
-  return role === "full" ? all : all.filter(({ attached }) => attached !== false);
-}
 
 export interface ListedTool {
   readonly name: string;
@@ -63,9 +51,18 @@ export interface ListedTool {
   readonly _meta?: Record<string, boolean>;
 }
 
-/** Returns the tool list of a role. It stays byte-identical for the life of a session. */
-export function toolsFor(role: ToolRole, options: { aliases: boolean }): ListedTool[] {
-  return toolWordsFor(role, options).map((words) => ({
+export function attachedTools(options: { aliases: boolean }): ListedTool[] {
+  return allTools(options)
+    .filter(({ attached }) => attached !== false)
+    .map(listed);
+}
+
+export function allTools({ aliases }: { aliases: boolean }): readonly ToolWords[] {
+  return aliases ? [...TOOL_WORDS, ALIAS_WORDS] : TOOL_WORDS;
+}
+
+export function listed(words: ToolWords): ListedTool {
+  return {
     name: words.name,
     ...(words.title !== undefined && { title: words.title }),
     description: words.description,
@@ -76,7 +73,7 @@ export function toolsFor(role: ToolRole, options: { aliases: boolean }): ListedT
     },
     annotations: words.reads ? { readOnlyHint: true } : { destructiveHint: false, openWorldHint: false },
     ...(words.alwaysLoaded && { _meta: { "anthropic/alwaysLoad": true } }),
-  }));
+  };
 }
 
 /** Returns the server's instructions. Every client's model reads them, and Codex searches tools by them. */

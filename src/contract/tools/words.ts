@@ -8,7 +8,6 @@ const oneOf = (...values: readonly string[]) => ({ type: "string", enum: values 
 /** The tools in the order a model reads them. Every byte takes context in every agent. */
 export const TOOL_WORDS = [
   {
-    operation: "spawn",
     name: "spawn_session",
     title: "Spawn child session",
     description:
@@ -43,7 +42,6 @@ export const TOOL_WORDS = [
     alwaysLoaded: true,
   },
   {
-    operation: "subagent",
     name: "subagent",
     title: "Spawn subagent",
     description:
@@ -68,7 +66,6 @@ export const TOOL_WORDS = [
     alwaysLoaded: true,
   },
   {
-    operation: "waitChildren",
     name: "wait_session",
     title: "Wait for child session",
     description:
@@ -84,7 +81,6 @@ export const TOOL_WORDS = [
     alwaysLoaded: true,
   },
   {
-    operation: "cancel",
     name: "cancel_session",
     title: "Cancel child session",
     description:
@@ -96,7 +92,6 @@ export const TOOL_WORDS = [
     alwaysLoaded: false,
   },
   {
-    operation: "tell",
     name: "tell_child",
     title: "Message child session",
     description:
@@ -112,7 +107,6 @@ export const TOOL_WORDS = [
     alwaysLoaded: true,
   },
   {
-    operation: "family",
     name: "list_sessions",
     description:
       "Show your family: parent, children, grandchildren with state, cost, open triggers, unread messages. Use it after a compaction or restart, not to poll.",
@@ -122,7 +116,6 @@ export const TOOL_WORDS = [
     alwaysLoaded: true,
   },
   {
-    operation: "inspect",
     name: "get_session",
     description:
       "Read one session: full result, transcript, diff, or receipt (what Kinfold saw it do). Use it when a result was cut or to check a claim.",
@@ -135,10 +128,8 @@ export const TOOL_WORDS = [
     fields: { sessionId: "id" },
     reads: true,
     alwaysLoaded: false,
-    leaf: true,
   },
   {
-    operation: "respond",
     name: "respond_to_trigger",
     description:
       "Answer a child's question, plan or permission request by the ID in its `<!-- trigger:ID -->` line. A finished child needs no answer; followUp gives it more work, ack closes it.",
@@ -156,7 +147,6 @@ export const TOOL_WORDS = [
     alwaysLoaded: true,
   },
   {
-    operation: "escalate",
     name: "escalate_trigger",
     description:
       "Pass a child's trigger to the human when you cannot or may not decide it. The answer goes to the child; you are told.",
@@ -167,7 +157,6 @@ export const TOOL_WORDS = [
     alwaysLoaded: true,
   },
   {
-    operation: "fire",
     name: "fire_trigger",
     description:
       "Notify another session of an event without waiting: your parent (progress, a finding), a child, or one that accepts the type.",
@@ -181,10 +170,8 @@ export const TOOL_WORDS = [
     fields: { sessionId: "id" },
     reads: false,
     alwaysLoaded: false,
-    leaf: true,
   },
   {
-    operation: "ask",
     name: "ask_user_question",
     description:
       "Ask your parent agent, or through it the human, a question and wait for the answer. Only for what blocks you; without an answer in time the default holds.",
@@ -202,11 +189,9 @@ export const TOOL_WORDS = [
     required: ["questions"],
     reads: false,
     alwaysLoaded: true,
-    leaf: true,
     attached: false,
   },
   {
-    operation: "planReview",
     name: "plan_review",
     description:
       "Submit a plan to your parent agent or the human and wait for approval. On edit revise and resubmit; do not start before approve.",
@@ -214,11 +199,9 @@ export const TOOL_WORDS = [
     required: ["title", "steps"],
     reads: false,
     alwaysLoaded: true,
-    leaf: true,
     attached: false,
   },
   {
-    operation: "search",
     name: "session_search",
     description:
       'Full-text search in session transcripts, your parent\'s by default. Words, "phrases", -not, agent: author: tool: path: before: after:.',
@@ -227,10 +210,8 @@ export const TOOL_WORDS = [
     fields: { sessionId: "id" },
     reads: true,
     alwaysLoaded: false,
-    leaf: true,
   },
   {
-    operation: "checkpoint",
     name: "checkpoint",
     description:
       "Save a summary, focus and constraints for your children and your later self. New children inherit the latest.",
@@ -242,10 +223,8 @@ export const TOOL_WORDS = [
     required: ["summary"],
     reads: false,
     alwaysLoaded: false,
-    leaf: true,
   },
   {
-    operation: "models",
     name: "list_models",
     description:
       "List installed agents, their models, profiles and remaining usage. Only when the user names one or a spawn was refused.",
@@ -258,7 +237,6 @@ export const TOOL_WORDS = [
 
 /** The source design's name for a spawn: always accepted, listed only if the configuration says so. */
 export const ALIAS_WORDS = {
-  operation: "spawn",
   name: "create_session",
   description: "The same as spawn_session: session_type is the profile, and the child inherits nothing.",
   parameters: { session_type: text, prompt: text },

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type Agent, type Caller, type SpawnOutput, TOOL_WORDS } from "../../contract/index.ts";
+import {
+  type Agent,
+  type Caller,
+  type SpawnOutput,
+  OPERATIONS,
+  type OperationName,
+  type OperationSpec,
+} from "../../contract/index.ts";
 import { aProfile, openWorld, type World } from "../testing/random-trees.ts";
 
 const person: Caller = { kind: "person", id: "p", name: "person" };
@@ -111,7 +118,8 @@ describe("lists of tools and of MCP servers", () => {
     const { token } = (await world.take(reader.session.id))!;
     const caller = (await world.gate.identify(token!))!;
     const { withheld } = caller;
-    for (const { operation, name } of TOOL_WORDS) {
+    for (const [operation, { mcp: name }] of Object.entries(OPERATIONS) as [OperationName, OperationSpec][]) {
+      if (name === undefined) continue;
       assert.ok(withheld.includes(name), name);
       const run = world.operations[operation] as (...given: unknown[]) => Promise<unknown>;
       await assert.rejects(run(caller, {}, {}), { code: "tool_not_given" }, name);

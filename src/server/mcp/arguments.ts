@@ -135,18 +135,12 @@ export type ToolOperation = {
   [N in OperationName]: (typeof OPERATIONS)[N] extends { readonly mcp: string } ? N : never;
 }[OperationName];
 
-const WORDS: readonly (ToolWords & { readonly operation: ToolOperation })[] = TOOL_WORDS;
-const OPERATION_OF: ReadonlyMap<string, ToolOperation> = new Map(
-  [...WORDS, ALIAS_WORDS].map(({ name, operation }) => [name, operation]),
-);
-const PARAMETERS_OF: ReadonlyMap<ToolOperation, ReadonlyMap<string, string>> = new Map(
-  WORDS.map((words) => [words.operation, parameters(words)]),
-);
-
-export const TOOL_NAMES: readonly string[] = WORDS.map(({ name }) => name);
+export const TOOL_NAMES: readonly string[] = TOOL_WORDS.map(({ name }) => name);
 
 export function operationOf(toolName: string): ToolOperation | null {
-  return OPERATION_OF.get(toolName) ?? null;
+  const name = isAlias(toolName) ? OPERATIONS.spawn.mcp : toolName;
+  const rows = Object.entries(OPERATIONS) as [ToolOperation, OperationSpec][];
+  return rows.find(([, { mcp }]) => mcp === name)?.[0] ?? null;
 }
 
 export function mayBlock(toolName: string): boolean {
@@ -162,11 +156,8 @@ export function isAlias(toolName: string): boolean {
 
 /** Maps the tool's parameter names to the operation's fields. */
 export function parametersOf(operation: ToolOperation): ReadonlyMap<string, string> {
-  return PARAMETERS_OF.get(operation) ?? new Map();
-}
-
-function parameters(words: ToolWords): ReadonlyMap<string, string> {
-  return new Map(Object.keys(words.parameters).map((name) => [name, words.fields?.[name] ?? name]));
+  const words: ToolWords | undefined = TOOL_WORDS.find(({ name }) => name === OPERATIONS[operation].mcp);
+  return new Map(Object.keys(words?.parameters ?? {}).map((name) => [name, words?.fields?.[name] ?? name]));
 }
 
 type Fields = Record<string, unknown>;
