@@ -27,7 +27,7 @@ export type CallerContext = Caller & {
   readonly self: SessionRecord | null;
   /** The scopes whose sessions the caller sees. */
   readonly visible: Visible;
-  /** Which list of Kinfold's tools the caller is shown; the same for the life of a session. */
+  /** Which list of Kinfold's tools the caller is shown. It shortens the list and takes away no right. */
   readonly role: ToolRole;
   /** Kinfold's tools that the caller's profile or parent withholds from it. */
   readonly withheld: readonly string[];

@@ -152,3 +152,24 @@ describe("lists of tools and of MCP servers", () => {
     assert.equal((await world.refused("subagent", caller, task))?.code, "tool_not_given");
   });
 });
+
+describe("a session at the depth limit", () => {
+  it("is offered the tools of a leaf, and may still act on children it has, but spawns none", async () => {
+    const root = await create("fake");
+    const spawned = async (id: string): Promise<string> =>
+      ((await world.ask("spawn", person, { id, prompt: "x" })) as unknown as SpawnOutput).session.id;
+    const id = await spawned(root.session.id);
+    const child = await spawned(id);
+    const { token } = (await world.take(id))!;
+    const { effective, rootId } = await world.session(id);
+    const lowered = { ...effective, counts: { depthMax: 1 } };
+    await world.store.write(rootId, (tx) => tx.sessions.patch(id, { effective: lowered }));
+    const caller = (await world.gate.identify(token!))!;
+    assert.deepEqual([caller.role, caller.withheld], ["leaf", []]);
+    assert.equal((await world.refused("spawn", caller, { id, prompt: "x" }))?.code, "limit_depth");
+    assert.equal(await world.refused("tell", caller, { id: child, message: "x" }), null);
+    assert.equal(await world.refused("cancel", caller, { id: child }), null);
+    const toParent = await world.refused("tell", caller, { id: root.session.id, message: "x" });
+    assert.equal(toParent?.code, "not_a_child");
+  });
+});
