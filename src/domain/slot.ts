@@ -79,11 +79,11 @@ export type SlotEvent<A, T> =
   | { readonly type: "settled"; readonly turn: T; readonly hasBackground: boolean; readonly at: number }
   | { readonly type: "claim" }
   /** Nothing was claimed. */
-  | { readonly type: "unclaim"; readonly at: number }
+  | { readonly type: "releaseClaim"; readonly at: number }
   /** The idle agent has started to work by itself. */
-  | { readonly type: "stir" }
-  /** The work after `stir` led to no turn. */
-  | { readonly type: "rest"; readonly at: number }
+  | { readonly type: "beginAutonomous" }
+  /** The work after `beginAutonomous` led to no turn. */
+  | { readonly type: "dropAutonomous"; readonly at: number }
   | { readonly type: "backgroundOver" }
   | { readonly type: "exited"; readonly agent: A }
   | { readonly type: "end" }
@@ -115,9 +115,9 @@ export function evolve<A, T>(slot: Slot<A, T>, event: SlotEvent<A, T>): Evolved<
     case "settled":
       return turnOf(slot) === event.turn ? evolveTurn(slot, event) : no("the slot is not in this turn");
     case "claim":
-    case "unclaim":
-    case "stir":
-    case "rest":
+    case "releaseClaim":
+    case "beginAutonomous":
+    case "dropAutonomous":
     case "backgroundOver":
       return slot.phase === "idle" ? evolveIdle(slot, event) : no("the slot is not idle");
     case "exited":
@@ -250,18 +250,18 @@ function settled<A, T>(slot: Slot<A, T>, event: SlotEvent<never, T> & { type: "s
 }
 
 type IdleEvent = SlotEvent<never, never> & {
-  type: "claim" | "unclaim" | "stir" | "rest" | "backgroundOver";
+  type: "claim" | "releaseClaim" | "beginAutonomous" | "dropAutonomous" | "backgroundOver";
 };
 
 function evolveIdle<A, T>(slot: Slot<A, T> & { phase: "idle" }, event: IdleEvent): Evolved<A, T> {
   switch (event.type) {
     case "claim":
       return slot.isClaimed ? no("it is being claimed") : yes({ ...slot, since: null, isClaimed: true });
-    case "unclaim":
+    case "releaseClaim":
       return slot.isClaimed ? yes({ ...slot, since: event.at, isClaimed: false }) : no("it was not claimed");
-    case "stir":
+    case "beginAutonomous":
       return yes({ ...slot, since: null });
-    case "rest":
+    case "dropAutonomous":
       return slot.isClaimed ? no("it is being claimed") : yes({ ...slot, since: event.at });
     case "backgroundOver":
       return yes({ ...slot, hasBackground: false });

@@ -31,7 +31,7 @@ test("a node whose lease cannot be renewed in time ends its agents though the st
   aheadMs = 6_000;
   await asked.promise;
   aheadMs = 27_000;
-  await slot!.agent!.handle.exited;
+  await slot!.agent!.exited;
   assert.equal((await family.store.read.turns.byId(turn.id))?.status, "running", "its turn stays open");
   held.open();
   answered.resolve(true);

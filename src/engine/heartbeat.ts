@@ -167,7 +167,7 @@ export class Heartbeat implements Service {
       const slot = this.#runner.runtime.slots.get(session.id);
       const isOver = now >= (session.backgroundUntil ?? 0);
       const since = session.roundOpenedAt ?? 0;
-      const isBusy = !isOver && slot?.agent != null && (await slot.agent.handle.background(since));
+      const isBusy = !isOver && slot?.agent != null && (await slot.agent.background(since));
       if (isBusy || slot?.recorder != null) continue;
       slot?.backgroundOver();
       await endBackground(this.#deps, session);

@@ -193,7 +193,7 @@ export class Runner implements Service {
     } finally {
       // If nothing was claimed or the store failed, the slot returns to idle.
       if (slot.recorder === null) takeEarly(slot);
-      slot.unclaim();
+      slot.releaseClaim();
     }
   }
 

@@ -1,7 +1,7 @@
 import { nextLookMs, silenceReason, silenceWords } from "../domain/silence.ts";
 import { raiseSilence, withdrawSilence } from "../kernel/park.ts";
 import { oneLine } from "../text/fence.ts";
-import type { LiveAgent } from "./agent/start.ts";
+import type { AgentHandle } from "../drivers/port.ts";
 import type { AgentSlot, Runtime } from "./agent/slot.ts";
 import type { Recorder } from "./record/recorder.ts";
 import { stopAtLimit } from "./usage/reservation.ts";
@@ -44,7 +44,7 @@ export class SilenceWatch {
 
   async #listen(
     slot: AgentSlot,
-    at: { agent: LiveAgent; recorder: Recorder; sinceMs: number },
+    at: { agent: AgentHandle; recorder: Recorder; sinceMs: number },
   ): Promise<void> {
     const { recorder } = at;
     const watched = this.#watched.get(recorder);
@@ -74,14 +74,14 @@ export class SilenceWatch {
   }
 
   /** Whether the silence is expected: the agent waits for an answer, or one of its commands is running. */
-  async #isExcused(slot: AgentSlot, at: { agent: LiveAgent; recorder: Recorder }): Promise<boolean> {
+  async #isExcused(slot: AgentSlot, at: { agent: AgentHandle; recorder: Recorder }): Promise<boolean> {
     const { read } = this.#runtime.deps.store;
     const { turn, openCalls } = at.recorder;
     const row = await read.turns.byId(turn.id);
     if (row === null || row.status !== "running" || row.blocked > 0) return true;
     const open = await read.triggers.open({ sessionId: slot.session.id });
     if (open.some((trigger) => trigger.type !== "session_error")) return true;
-    return openCalls.size > 0 && (await at.agent.handle.background(turn.startedAt));
+    return openCalls.size > 0 && (await at.agent.background(turn.startedAt));
   }
 
   async #say(slot: AgentSlot, recorder: Recorder, watched: Watched): Promise<void> {

@@ -1,6 +1,7 @@
 import { hashOf, newId, newSecret } from "../../system/id.ts";
 import { NEW_TOKEN } from "../../store/port/new-session.ts";
 import type { ProcessFence, SessionRecord, TurnRecord, Tx } from "../../store/port/store.ts";
+import type { OpenRequest } from "../../drivers/port.ts";
 import type { EngineDeps } from "../deps.ts";
 import { retryWrite } from "../retry-write.ts";
 import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
@@ -10,8 +11,7 @@ import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts
  */
 export interface ProcessLease extends ProcessFence {
   readonly id: string;
-  /** The token of this process; null if the process is already running. */
-  readonly token: string | null;
+  readonly token: string;
 }
 
 export function fenceOf({ sessionId, fence }: Pick<TurnRecord, "sessionId" | "fence">): ProcessFence {
@@ -27,33 +27,19 @@ export async function newProcessLease(
   tx: Tx,
   session: SessionRecord,
 ): Promise<ProcessLease> {
+  const { node, boot } = deps.store;
   const now = deps.now();
+  const { id: sessionId, rootId } = session;
   const fence = session.fence + 1;
-  const lease = { id: newId(), session: session.id, fence, token: newSecret("kfs") };
+  const lease = { id: newId(), session: sessionId, fence, token: newSecret("kfs") };
   session.fence = fence;
-  await tx.sessions.patch(session.id, { fence });
-  await tx.tokens.revokeOfSession(session.id, now);
-  await tx.leases.put({
-    id: lease.id,
-    sessionId: session.id,
-    node: deps.store.node,
-    boot: deps.store.boot,
-    fence,
-    pid: null,
-    startTime: null,
-    descendants: [],
-    openedAt: now,
-  });
-  await tx.tokens.add({
-    hash: hashOf(lease.token),
-    kind: "session",
-    sessionId: session.id,
-    rootId: session.rootId,
-    fence,
-    name: session.name ?? session.shortId,
-    createdAt: now,
-    ...NEW_TOKEN,
-  });
+  await tx.sessions.patch(sessionId, { fence });
+  await tx.tokens.revokeOfSession(sessionId, now);
+  const unstarted = { pid: null, startTime: null, descendants: [] };
+  await tx.leases.put({ id: lease.id, sessionId, node, boot, fence, ...unstarted, openedAt: now });
+  const name = session.name ?? session.shortId;
+  const token = { hash: hashOf(lease.token), kind: "session", name, createdAt: now, ...NEW_TOKEN } as const;
+  await tx.tokens.add({ ...token, sessionId, rootId, fence });
   return lease;
 }
 
@@ -64,13 +50,10 @@ interface Order {
 }
 
 /** Starts an agent's processes under the lock of its tree and records them in the lease's row. */
-export interface LeaseRow {
-  /** See `OpenRequest.admitProcess`. */
-  admitProcess(start: () => ProcessIdentity | null): Promise<boolean>;
-  onUnmarked(processes: readonly RememberedProcess[]): void;
-}
-
-export function leaseRow(deps: EngineDeps, order: Order): LeaseRow {
+export function leaseRow(
+  deps: EngineDeps,
+  order: Order,
+): Required<Pick<OpenRequest, "admitProcess" | "onUnmarked">> {
   let remembered: Promise<void> = Promise.resolve();
   return {
     async admitProcess(start) {

@@ -14,7 +14,7 @@ async function opened(t: TestContext, handle: Partial<AgentHandle> = {}) {
 }
 
 test("an agent that starts after its slot has ended is ended, and its turn is not begun", async (t) => {
-  const { slot, session, slots } = await opened(t);
+  const { slot, slots } = await opened(t);
   await slot.release();
   assert.deepEqual([slot.state.phase, slots.size], ["gone", 0]);
   const stopped = Promise.withResolvers<number>();
@@ -22,14 +22,14 @@ test("an agent that starts after its slot has ended is ended, and its turn is no
     stopped.resolve(graceMs);
     return { left: [] };
   };
-  const started = await slot.start(async () => ({ ok: true, agent: aLiveAgent(session, { stop }) }));
+  const started = await slot.start(async () => ({ ok: true, agent: aLiveAgent({ stop }) }));
   assert.equal(!started.ok && started.isUnwanted, true);
   assert.equal(await stopped.promise, 0);
   assert.equal(slot.agent, null);
 });
 
 test("an agent that starts while its slot is ending ends with it", async (t) => {
-  const { slot, recorder, session } = await opened(t);
+  const { slot, recorder } = await opened(t);
   slot.restart(recorder);
   const opening = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<void>();
@@ -39,7 +39,7 @@ test("an agent that starts while its slot is ending ends with it", async (t) => 
   };
   const starting = slot.start(async () => {
     await opening.promise;
-    return { ok: true, agent: aLiveAgent(session, { stop }) };
+    return { ok: true, agent: aLiveAgent({ stop }) };
   });
   const ended = slot.end();
   opening.resolve();
@@ -95,7 +95,7 @@ test("an idle agent that exits ends its slot, unless a turn is being claimed for
     await exit.promise;
     await Promise.resolve();
     assert.equal(slot.isEnding, !isClaimed);
-    slot.unclaim();
+    slot.releaseClaim();
     assert.equal(slot.isEnding, true, "the end of the claim finds that the agent has exited");
   }
 });

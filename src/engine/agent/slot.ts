@@ -12,13 +12,13 @@ import {
   type SlotEvent,
   turnOf,
 } from "../../domain/slot.ts";
-import type { AgentUpdate } from "../../drivers/port.ts";
+import type { AgentHandle, AgentUpdate } from "../../drivers/port.ts";
 import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { Recorder } from "../record/recorder.ts";
 import { OpenRequests } from "../request/open-requests.ts";
 import type { ProcessLease } from "./process-lease.ts";
-import { type AgentStart, type LiveAgent, UNWANTED } from "./start.ts";
+import { type AgentStart, UNWANTED } from "./start.ts";
 import { endProcess, idleLeftMs } from "./stop.ts";
 
 /**
@@ -54,7 +54,9 @@ export class AgentSlot {
   readonly lease: ProcessLease;
   readonly requests = new OpenRequests();
   readonly #runtime: Runtime;
-  #state: Slot<LiveAgent, Recorder>;
+  #state: Slot<AgentHandle, Recorder>;
+  readonly #exited = new WeakSet<AgentHandle>();
+  readonly #prompted = new WeakSet<AgentHandle>();
   #task: Promise<void> | null = null;
   #starting: Promise<AgentStart> | null = null;
   #ending: Promise<void> = Promise.resolve();
@@ -71,11 +73,11 @@ export class AgentSlot {
     runtime.slots.set(of.session.id, this);
   }
 
-  get state(): Slot<LiveAgent, Recorder> {
+  get state(): Slot<AgentHandle, Recorder> {
     return this.#state;
   }
 
-  get agent(): LiveAgent | null {
+  get agent(): AgentHandle | null {
     return agentOf(this.#state);
   }
 
@@ -128,6 +130,25 @@ export class AgentSlot {
     return this.recorder === recorder;
   }
 
+  hasExited(agent: AgentHandle): boolean {
+    return this.#exited.has(agent);
+  }
+
+  /** Whether the process has had a prompt, which also carried the context for the first prompt. */
+  wasPrompted(agent: AgentHandle): boolean {
+    return this.#prompted.has(agent);
+  }
+
+  notePrompt(agent: AgentHandle): void {
+    this.#prompted.add(agent);
+  }
+
+  /** Reports that the process has exited. An idle slot ends then. */
+  noteExit(agent: AgentHandle): void {
+    this.#exited.add(agent);
+    this.#apply({ type: "exited", agent });
+  }
+
   /**
    * Begins a turn whose row is written. Returns null if the slot is gone; recovery then takes over the turn.
    */
@@ -175,21 +196,21 @@ export class AgentSlot {
   }
 
   /** Undoes a claim that took nothing. Does nothing if the claimed turn has begun. */
-  unclaim(): void {
-    const isIdle = this.#apply({ type: "unclaim", at: performance.now() });
-    if (isIdle && this.agent?.hasExited === true) void this.end();
+  releaseClaim(): void {
+    const isIdle = this.#apply({ type: "releaseClaim", at: performance.now() });
+    if (isIdle && this.agent !== null && this.hasExited(this.agent)) void this.end();
   }
 
   /**
    * Reports that the idle agent works by itself. Its process is kept until that work becomes a turn or proves
    * to be nothing.
    */
-  stir(): boolean {
-    return this.#apply({ type: "stir" });
+  beginAutonomous(): boolean {
+    return this.#apply({ type: "beginAutonomous" });
   }
 
-  rest(): boolean {
-    return this.#apply({ type: "rest", at: performance.now() });
+  dropAutonomous(): boolean {
+    return this.#apply({ type: "dropAutonomous", at: performance.now() });
   }
 
   backgroundOver(): boolean {
@@ -252,17 +273,14 @@ export class AgentSlot {
     if (!started.ok) return started;
     const { agent } = started;
     if (!this.#apply({ type: "started", agent })) {
-      await agent.handle.stop(0);
+      await agent.stop(0);
       return UNWANTED;
     }
-    void agent.handle.exited.then(() => {
-      agent.hasExited = true;
-      this.#apply({ type: "exited", agent });
-    });
+    void agent.exited.then(() => this.noteExit(agent));
     return started;
   }
 
-  #apply(event: SlotEvent<LiveAgent, Recorder>): boolean {
+  #apply(event: SlotEvent<AgentHandle, Recorder>): boolean {
     const before = this.#state;
     const evolved = evolve(before, event);
     if (!evolved.ok) return false;
@@ -275,7 +293,7 @@ export class AgentSlot {
     const { config } = this.#runtime.deps;
     switch (effect) {
       case "askToStop":
-        this.agent?.handle.cancel();
+        this.agent?.cancel();
         this.#stopTimer = setTimeout(() => void this.end(), config.cancelGraceMs);
         return;
       case "forgetStop":

@@ -8,15 +8,6 @@ import type { ProcessIdentity } from "../../system/process.ts";
 import { hasNoTools, ownToolsOf } from "../../domain/permission.ts";
 import { folderChange } from "../../system/folder.ts";
 
-export interface LiveAgent {
-  readonly session: SessionRecord;
-  readonly lease: ProcessLease;
-  readonly handle: AgentHandle;
-  hasExited: boolean;
-  /** True once this process has had a prompt, which also carried the context for the first prompt. */
-  isOpened: boolean;
-}
-
 export interface AgentListener {
   onUpdate(update: AgentUpdate): void;
   onRequest(request: AgentRequest): Promise<AgentAnswer>;
@@ -25,7 +16,7 @@ export interface AgentListener {
 }
 
 export type AgentStart =
-  | { readonly ok: true; readonly agent: LiveAgent }
+  | { readonly ok: true; readonly agent: AgentHandle }
   | {
       readonly ok: false;
       readonly isLoadFailure: boolean;
@@ -42,10 +33,7 @@ export type AgentStart =
 export async function startAgent(
   deps: EngineDeps,
   session: SessionRecord,
-  {
-    lease,
-    ...listener
-  }: AgentListener & { load: string | null; fork?: string | null } & { lease: ProcessLease },
+  { lease, ...listener }: AgentListener & { lease: ProcessLease; load: string | null; fork?: string | null },
 ): Promise<AgentStart> {
   const driver = deps.drivers.get(session.agent);
   if (driver === undefined) {
@@ -64,62 +52,50 @@ export async function startAgent(
     tools: ownToolsOf(session.effective.tools),
     notTools: ownToolsOf(session.effective.disallowedTools ?? []),
     servers: session.effective.mcp ?? null,
-    mcp:
-      url === null || lease.token === null || hasNoTools(session.effective)
-        ? null
-        : { url, token: lease.token },
+    mcp: url === null || hasNoTools(session.effective) ? null : { url, token: lease.token },
     load: listener.load,
     fork: listener.fork ?? null,
     startMs: deps.config.startMs,
-    onUpdate: (update) => listener.onUpdate(update),
-    onRequest: (request) => listener.onRequest(request),
-    admitProcess: row.admitProcess,
-    onUnmarked: row.onUnmarked,
+    onUpdate: listener.onUpdate,
+    onRequest: listener.onRequest,
+    ...row,
   });
   if (!result.ok && result.reason === "unwanted") return UNWANTED;
-  if (!result.ok) return { ok: false, isUnwanted: false, ...failureOf(deps, session, result) };
+  if (!result.ok) return failureOf(deps, session, result);
+  const { handle } = result;
   deps.reached("agent.started");
-  // The folder may have been swapped while the process started; if so, the agent gets no prompt.
-  const swapped = folderRefusal(deps, session);
-  if (swapped !== null) {
-    await result.handle.stop(0);
-    return failed(swapped);
-  }
-  const noted = retryWrite(
-    deps,
-    () => noteAgent(deps, session, { lease, handle: result.handle }),
-    listener.isWanted,
+  const started = await identify(deps, session, { lease, handle, isWanted: listener.isWanted }).catch(
+    asError,
   );
-  const identified = await noted.catch(asError);
-  if (identified instanceof Error) {
-    await result.handle.stop(0);
-    throw identified;
-  }
-  if (!identified) {
-    await result.handle.stop(0);
-    return UNWANTED;
-  }
-  deps.reached("agent.identified");
-  const agent: LiveAgent = { session, lease, handle: result.handle, hasExited: false, isOpened: false };
-  return { ok: true, agent };
+  if (started instanceof Error || !started.ok) await handle.stop(0);
+  if (started instanceof Error) throw started;
+  return started;
 }
 
-function failed(reason: string): AgentStart {
+/** Records which conversation the agent has. If it cannot be recorded, the agent gets no prompt. */
+async function identify(
+  deps: EngineDeps,
+  session: SessionRecord,
+  { isWanted, ...agent }: { lease: ProcessLease; handle: AgentHandle; isWanted: () => boolean },
+): Promise<AgentStart> {
+  // The folder may have been swapped while the process started.
+  const swapped = folderRefusal(deps, session);
+  if (swapped !== null) return failed(swapped);
+  if (!(await retryWrite(deps, () => noteAgent(deps, session, agent), isWanted))) return UNWANTED;
+  deps.reached("agent.identified");
+  return { ok: true, agent: agent.handle };
+}
+
+function failed(reason: string): AgentStart & { ok: false } {
   return { ok: false, isLoadFailure: false, isUnwanted: false, reason };
 }
 
 export const UNWANTED: AgentStart & { ok: false } = {
-  ok: false,
-  isLoadFailure: false,
+  ...failed("it was stopped before it began"),
   isUnwanted: true,
-  reason: "it was stopped before it began",
 };
 
-function failureOf(
-  deps: EngineDeps,
-  session: SessionRecord,
-  result: OpenResult & { ok: false },
-): { isLoadFailure: boolean; reason: string } {
+function failureOf(deps: EngineDeps, session: SessionRecord, result: OpenResult & { ok: false }): AgentStart {
   deps.log.warn(
     { sessionId: session.id, reason: result.reason, message: result.message },
     "agent did not start",
@@ -127,9 +103,9 @@ function failureOf(
   if (result.reason === "not_signed_in") {
     const how = deps.drivers.get(session.agent)?.howToSignIn;
     const fix = how === undefined ? "only the user can fix this" : `to sign in, ${how}`;
-    return { isLoadFailure: false, reason: `not logged in to ${session.agent}; ${fix}` };
+    return failed(`not logged in to ${session.agent}; ${fix}`);
   }
-  return { isLoadFailure: result.reason === "load_failed", reason: result.message };
+  return { ...failed(result.message), isLoadFailure: result.reason === "load_failed" };
 }
 
 async function noteAgent(
@@ -154,13 +130,6 @@ async function noteAgent(
     return true;
   });
   return isNoted === true;
-}
-
-/** Ends an agent's whole process tree. Returns the processes that could not be stopped. */
-export async function stopAgent(agent: LiveAgent, graceMs: number): Promise<readonly ProcessIdentity[]> {
-  const { left } = await agent.handle.stop(graceMs);
-  agent.hasExited = true;
-  return left;
 }
 
 /** Gives a lease back. If processes could not be stopped, the lease's row stays and lists them. */
@@ -188,14 +157,13 @@ export async function giveBackLease(
  * Returns why no process may start in the session's folder, or null. Every start checks this, because a link
  * may have replaced the folder since the spawn.
  */
-export function folderRefusal(deps: EngineDeps, { cwd, parentId, effective }: SessionRecord): string | null {
+function folderRefusal(deps: EngineDeps, { cwd, parentId, effective }: SessionRecord): string | null {
   // A root works at a path, where a person may put a new clone; a child was given exactly this folder.
   const identity = parentId === null ? null : (effective.folder ?? null);
   const closed = deps.privateFolders;
   const problem =
     folderChange(cwd, { roots: deps.config.roots, closed, identity }) ??
     folderChange(cwd, { roots: effective.roots ?? [], closed, identity });
-  return problem === null
-    ? null
-    : `${problem}; nothing was started there. Spawn a new session in the right folder`;
+  if (problem === null) return null;
+  return `${problem}; nothing was started there. Spawn a new session in the right folder`;
 }

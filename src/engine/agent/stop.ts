@@ -2,7 +2,7 @@ import type { LeftProcess } from "../../domain/slot.ts";
 import type { EngineDeps } from "../deps.ts";
 import { retryWrite } from "../retry-write.ts";
 import type { AgentSlot, Runtime } from "./slot.ts";
-import { giveBackLease, stopAgent } from "./start.ts";
+import { giveBackLease } from "./start.ts";
 
 const CUT_MS = 250;
 
@@ -35,7 +35,7 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
   try {
     left = await cutStart(runtime, slot);
     const { agent } = slot;
-    if (agent !== null) left = await stopAgent(agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);
+    if (agent !== null) ({ left } = await agent.stop(slot.hasExited(agent) ? 0 : deps.config.cancelGraceMs));
     const isWanted = (): boolean => !runtime.isStopping && !runtime.isHalted;
     const end = { session, lease, left, hasRun: agent !== null };
     // Until this write succeeds, the token stays valid and the caller of a cancel gets no report.

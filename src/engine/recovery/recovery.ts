@@ -199,7 +199,7 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
   runtime.deps.reached("resume.loaded");
   // The slot was released in the meantime; the next recovery takes over the turn.
   if (!slot.isIn(recorder)) return;
-  const { replay } = started.agent.handle;
+  const { replay } = started.agent;
   const { attemptsBegun } = recorder.turn;
   const toolCalls = recorder.toolUseCount + (await toolCallsOf(runtime, recorder.turn, replay));
   if (!mayResume({ attemptsBegun, toolCalls })) {

@@ -2,7 +2,6 @@ import type { AgentHandle } from "../../drivers/port.ts";
 import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
 import type { ProcessLease } from "../agent/process-lease.ts";
 import { AgentSlot, type Runtime } from "../agent/slot.ts";
-import type { LiveAgent } from "../agent/start.ts";
 import type { Recorder } from "../record/recorder.ts";
 
 export interface Running {
@@ -11,19 +10,18 @@ export interface Running {
 }
 
 export function aLease({ id, fence }: SessionRecord): ProcessLease {
-  return { id: "lease", session: id, fence, token: null };
+  return { id: "lease", session: id, fence, token: "token" };
 }
 
 /** An agent whose handle does nothing except what the test defines. */
-export function aLiveAgent(session: SessionRecord, handle: Partial<AgentHandle> = {}): LiveAgent {
+export function aLiveAgent(handle: Partial<AgentHandle> = {}): AgentHandle {
   const quiet: Partial<AgentHandle> = {
     exited: new Promise(() => undefined),
     stop: async () => ({ left: [] }),
     background: async () => false,
     cancel: () => undefined,
   };
-  const live = { ...quiet, ...handle } as AgentHandle;
-  return { session, lease: aLease(session), handle: live, hasExited: false, isOpened: false };
+  return { ...quiet, ...handle } as AgentHandle;
 }
 
 /** Returns a slot whose agent has started and is in a turn. */
@@ -33,6 +31,6 @@ export async function aRunningSlot(
   handle: Partial<AgentHandle> = {},
 ): Promise<Running> {
   const slot = new AgentSlot(runtime, { ...of, lease: aLease(of.session) });
-  await slot.start(async () => ({ ok: true, agent: aLiveAgent(of.session, handle) }));
+  await slot.start(async () => ({ ok: true, agent: aLiveAgent(handle) }));
   return { slot, recorder: slot.recorder! };
 }

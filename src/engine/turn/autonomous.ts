@@ -35,7 +35,7 @@ export function autonomous(runtime: Runtime, slot: AgentSlot, update: AgentUpdat
     return;
   }
   gathering.set(slot, [update]);
-  slot.stir();
+  slot.beginAutonomous();
   slot.follow(begin(runtime, slot, slot.task));
 }
 
@@ -48,7 +48,7 @@ export function takeEarly(slot: AgentSlot): AgentUpdate[] {
 /** Begins the autonomous turn, after the previous turn (`before`) has settled. */
 async function begin(runtime: Runtime, slot: AgentSlot, before: Promise<void> | null): Promise<void> {
   await before;
-  slot.stir();
+  slot.beginAutonomous();
   const added = slot.isEnding ? null : await addTurn(runtime, slot);
   if (added === null) {
     notOurs(slot);
@@ -68,7 +68,7 @@ async function begin(runtime: Runtime, slot: AgentSlot, before: Promise<void> | 
 function notOurs(slot: AgentSlot): void {
   if (slot.isClaimed) return;
   for (const update of takeEarly(slot)) slot.recorder?.record(update);
-  slot.rest();
+  slot.dropAutonomous();
 }
 
 async function quiet(recorder: Recorder): Promise<void> {
@@ -82,13 +82,13 @@ async function endOf(slot: AgentSlot, since: number): Promise<TurnEnd> {
   const { agent } = slot;
   // An autonomous turn has no prompt that the agent could answer.
   const reach: TurnEnd["reach"] = "unanswered";
-  if (agent === null || agent.hasExited) {
+  if (agent === null || slot.hasExited(agent)) {
     const reason = "the agent process exited while it went on by itself";
     return { stopReason: "exited", reach, reason, usage: null, background: false };
   }
   const end = { reach, reason: null, usage: null };
   if (slot.isStopping) return { ...end, stopReason: "cancelled", background: false };
-  const background = await agent.handle.background(since);
+  const background = await agent.background(since);
   return { ...end, stopReason: "end_turn", background };
 }
 

@@ -2,7 +2,7 @@ import { HEADINGS } from "../../domain/inheritance.ts";
 import { type InheritedData, ownBrief } from "../../kernel/inherit.ts";
 import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
-import type { LiveAgent } from "../agent/start.ts";
+import type { AgentSlot } from "../agent/slot.ts";
 
 /**
  * Returns the context for the first prompt of a conversation: the inherited context, and the session's own
@@ -11,13 +11,14 @@ import type { LiveAgent } from "../agent/start.ts";
  */
 export async function firstPromptContext(
   deps: EngineDeps,
-  { session, handle }: Pick<LiveAgent, "session" | "handle">,
+  { session, agent }: Pick<AgentSlot, "session" | "agent">,
   turn: TurnRecord,
 ): Promise<string | null> {
   const { read } = deps.store;
   const isFirst = turn.index === 0;
-  const hasIt = handle.replay?.userTexts.some((text) => text.includes(HEADINGS.parent)) === true;
-  if (handle.replay !== null && (!isFirst || hasIt)) return null;
+  const replay = agent?.replay ?? null;
+  const hasIt = replay?.userTexts.some((text) => text.includes(HEADINGS.parent)) === true;
+  if (replay !== null && (!isFirst || hasIt)) return null;
   const given = await inheritedOf(deps, session);
   const own = isFirst
     ? null

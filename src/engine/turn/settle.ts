@@ -349,7 +349,7 @@ export async function endTurn(
   if (!isOurs()) return;
   await endSteering(slot, recorder);
   // If the agent is gone, its process tree is ended before the outcome is written.
-  if (slot.agent === null || slot.agent.hasExited || slot.isEnding) await slot.end();
+  if (slot.agent === null || slot.hasExited(slot.agent) || slot.isEnding) await slot.end();
   if (!isOurs()) return;
   const isSettled = await settle(runtime.deps, recorder, {
     end: { ...withinLimit(slot, end), left: slot.left },

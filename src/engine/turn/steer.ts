@@ -59,7 +59,7 @@ async function steerOne(runtime: Runtime, slot: AgentSlot, message: MessageRecor
   if (text === null) return false;
   runtime.deps.reached("steer.taken");
   const isTooLate = recorder.isOver || !slot.isIn(recorder);
-  const result = isTooLate ? "refused" : await agent.handle.steer(text);
+  const result = isTooLate ? "refused" : await agent.steer(text);
   runtime.deps.reached("steer.sent");
   // The agent died before it acknowledged the message. The agent's own record shows whether it arrived.
   if (result === "lost") return false;

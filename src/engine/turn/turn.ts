@@ -1,11 +1,11 @@
-import type { PromptEnd, Replay } from "../../drivers/port.ts";
+import type { AgentHandle, PromptEnd, Replay } from "../../drivers/port.ts";
 import { deliveryIdsIn, withPromptContext } from "../../domain/callback.ts";
 import { isWork } from "../../domain/landing.ts";
 import { providerError, providerReason } from "../../domain/provider-error.ts";
 import { oneLine } from "../../text/fence.ts";
 import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
-import { type AgentListener, startAgent, type AgentStart, type LiveAgent, UNWANTED } from "../agent/start.ts";
+import { type AgentListener, startAgent, type AgentStart, UNWANTED } from "../agent/start.ts";
 import { forkOf, firstPromptContext } from "./first-prompt.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
@@ -34,10 +34,10 @@ export async function ensureAgent(
   recorder: Recorder,
 ): Promise<AgentStart> {
   const { agent } = slot;
-  if (agent !== null && !agent.hasExited) return { ok: true, agent };
+  if (agent !== null && !slot.hasExited(agent)) return { ok: true, agent };
   // The process exited while idle: end whatever it left behind, then start a new one.
   if (agent !== null) {
-    await agent.handle.stop(0);
+    await agent.stop(0);
     if (!slot.restart(recorder)) return UNWANTED;
   }
   return slot.start(() => startOrLoad(runtime, slot));
@@ -102,15 +102,15 @@ export async function converse(runtime: Runtime, slot: AgentSlot, text: string):
   if (slot.isEnding || slot.isStopping || !isWanted) {
     return endOfStart({ isUnwanted: true, reason: "it was stopped before it began" });
   }
-  const wasIdle = agent.isOpened;
+  const wasIdle = slot.wasPrompted(agent);
   const end = await promptEnd(runtime, slot, { agent, recorder, usageMeter, text });
-  if (end.exit !== null) agent.hasExited = true;
+  if (end.exit !== null) slot.noteExit(agent);
   const record = end.exit === null ? null : await readBackDead(runtime, slot, recorder);
   // The process had died while idle, unnoticed: a new one gets the prompt.
   if (record?.size === 0 && wasIdle && !recorder.hasBegun) return converse(runtime, slot, text);
-  if (slot.isEnding || agent.hasExited) await slot.end();
+  if (slot.isEnding || slot.hasExited(agent)) await slot.end();
   const isOver = end.stopReason !== "end_turn" || slot.isEnding;
-  const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
+  const background = isOver ? false : await agent.background(recorder.turn.startedAt);
   const { stopReason, usage, isUsagePartial = false, limitedUntil = null } = end;
   const reach = end.isAnswered ? "answered" : "unanswered";
   return {
@@ -151,18 +151,20 @@ const REASON_MAX = 400;
 async function promptEnd(
   runtime: Runtime,
   slot: AgentSlot,
-  order: { agent: LiveAgent; recorder: Recorder; usageMeter: UsageMeter | null; text: string },
+  order: { agent: AgentHandle; recorder: Recorder; usageMeter: UsageMeter | null; text: string },
 ): Promise<PromptEnd> {
   const { agent, recorder, usageMeter, text } = order;
-  const context = agent.isOpened ? null : await firstPromptContext(runtime.deps, agent, recorder.turn);
-  agent.isOpened = true;
+  const context = slot.wasPrompted(agent)
+    ? null
+    : await firstPromptContext(runtime.deps, slot, recorder.turn);
+  slot.notePrompt(agent);
   slot.planReviewed(recorder, false);
   recorder.isOver = false;
   recorder.isPrompted = true;
   recorder.hasBegun = false;
   slot.meterWith(usageMeter);
   usageMeter?.watch();
-  const prompting = agent.handle.prompt(context === null ? text : withPromptContext(text, context));
+  const prompting = agent.prompt(context === null ? text : withPromptContext(text, context));
   runtime.deps.reached("prompt.sent");
   void steerQueued(runtime, slot);
   const end = withoutRejection(slot, await prompting);
@@ -189,10 +191,10 @@ async function readBackDead(
   const isProven = (message: MessageRecord): boolean =>
     message.status !== "taken" || (message.carrier === "prompt" && recorder.hasBegun && isWork(message.kind));
   if (messages.every(isProven)) return null;
-  await slot.agent?.handle.stop(0);
+  await slot.agent?.stop(0);
   if (isLeft() || !slot.restart(recorder)) return null;
   const started = await loadAgent(runtime, slot);
-  const replay = started.ok ? started.agent.handle.replay : null;
+  const replay = started.ok ? started.agent.replay : null;
   if (replay === null) return null;
   const found = deliveredIn(replay);
   return new Set(messages.map((message) => message.deliveryId).filter((id) => found.has(id)));

@@ -1,6 +1,5 @@
 import type { Usage } from "../../contract/index.ts";
-import type { AgentUpdate } from "../../drivers/port.ts";
-import type { LiveAgent } from "../agent/start.ts";
+import type { AgentHandle, AgentUpdate } from "../../drivers/port.ts";
 import { forkOf } from "../turn/first-prompt.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
@@ -74,7 +73,7 @@ export class UsageMeter {
 
   async #look(): Promise<void> {
     const { deps } = this.#runtime;
-    const id = this.#slot.agent?.handle.agentSessionId ?? this.#slot.session.agentSessionId;
+    const id = this.#slot.agent?.agentSessionId ?? this.#slot.session.agentSessionId;
     while (this.#again && id !== null) {
       this.#again = false;
       const total = await deps.usageFiles.total(this.#slot.session.agent, id);
@@ -87,12 +86,13 @@ export class UsageMeter {
 }
 
 /** Returns the usage before this turn: none for a new conversation; null if it is unknown for an old one. */
-async function usedBefore(runtime: Runtime, slot: AgentSlot, agent: LiveAgent): Promise<Usage | null> {
+async function usedBefore(runtime: Runtime, slot: AgentSlot, agent: AgentHandle): Promise<Usage | null> {
   const { usageFiles } = runtime.deps;
-  const { agentSessionId, replay } = agent.handle;
+  const { agentSessionId, replay } = agent;
   // A new process may write to another file.
-  if (!agent.isOpened) usageFiles.forget(agentSessionId);
-  const isNew = replay === null && !agent.isOpened && (await forkOf(runtime.deps, slot.session)) === null;
+  const wasPrompted = slot.wasPrompted(agent);
+  if (!wasPrompted) usageFiles.forget(agentSessionId);
+  const isNew = replay === null && !wasPrompted && (await forkOf(runtime.deps, slot.session)) === null;
   return isNew ? NO_USAGE : usageFiles.total(slot.session.agent, agentSessionId);
 }
 
