@@ -350,7 +350,7 @@ describe("bad input is refused with what is wrong, what is allowed and what next
     for (const [template, says] of [
       ["{{#if x}}", /: Parse error on line 1/],
       ["{{> partial}}", /partials are not allowed/],
-      ["{{#each children}}x{{/each}}", /the block "each" is not known \(only if, unless and eq are\)/],
+      ["{{#each children}}x{{/each}}", /the block "each" is not known; only if, unless and eq are allowed/],
       ["{{lookup a b}}", /the helper "lookup" is not known/],
     ] as const) {
       const expected: Expected = {

@@ -92,7 +92,7 @@ describe("a budget", () => {
     assert.equal(second.outcome, "failed");
     assert.match(
       second.outcomeReason ?? "",
-      /^it reached its limit of \$1\.00 \(spent \$0\.36 with its family; \$0\.66 held by others at work\)$/,
+      /^it reached its limit of \$1\.00 \(spent \$0\.36 with its family; \$0\.66 reserved by other turns\)$/,
     );
     await worker("third", "say went on");
     const third = await childNamed(client, root.id, "third");
@@ -153,7 +153,7 @@ describe("a budget", () => {
     assert.deepEqual(reply.head["needs_you"], [poor.shortId]);
     assert.match(
       reply.text,
-      /waits for its budget: it reached its limit of 20k tokens \(used 0 with its family; 20k held by others at work\)\.\n/,
+      /waits for its budget: it reached its limit of 20k tokens \(used 0 with its family; 20k reserved by other turns\)\.\n/,
     );
     assert.match(reply.text, /Tell the user; do not spawn it again\./);
     assert.doesNotMatch(reply.text, /respond_to_trigger/);

@@ -54,7 +54,7 @@ describe("callbacks", { concurrency: 4 }, () => {
           String.raw`<child-output id="\1">`,
           "all good",
           String.raw`</child-output id="\1">`,
-          String.raw`No answer is needed; more work for it goes through tell_child\. All your children have ended\. What you said before stands as your report: .+\.$`,
+          String.raw`No answer is needed. To give it more work, use tell_child\. All your children have ended\. Your earlier message is still your report\. .+\.$`,
         ].join("\n"),
       ),
     );
@@ -66,7 +66,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     assert.match(failed!, /\nhalf\n/);
     assert.match(
       failed!,
-      /Nothing is retried by itself\. .*tell_child\("\w{8}", …\): it keeps its context\./,
+      /Kinfold does not retry it\. .*tell_child\("\w{8}", …\): it keeps its context\./,
     );
     const [crashed] = await tellsOf({ prompt: script("say before", "crash") });
     assert.match(crashed!, /FAILED after .*: the agent process exited with code 1\./);
@@ -133,7 +133,7 @@ describe("callbacks", { concurrency: 4 }, () => {
       [2],
     );
     const [told] = await callbacksTo(client, rootId);
-    assert.match(told!.text, /\nDenied on the way: 2 requests \(.*\)\.\n/);
+    assert.match(told!.text, /\nDenied: 2 requests \(.*\)\.\n/);
     const { entries } = await client.entries({ id: childId, limit: 100 });
     const notices = entries.filter((entry) => entry.kind === "notice").map((entry) => entry.body.text);
     assert.deepEqual(notices, ["denied: git push", "denied: npm publish"]);

@@ -29,7 +29,7 @@ describe("with the default limits", () => {
     assert.equal(reply!.isError, true);
     assert.equal(
       reply!.text,
-      "limit_depth: this session is 5 generations below its root and 5 is the most. Do this part yourself, or report to your parent what should be delegated.",
+      "limit_depth: This session is 5 generations below its root, and at most 5 are allowed. Do this part yourself, or report to your parent what should be delegated.",
     );
     await assert.rejects(client.spawn({ id: deepest.id, prompt: "again" }), {
       code: "limit_depth",
@@ -55,7 +55,7 @@ describe("with the default limits", () => {
       assert.ok(holders.every((name) => names.has(name)));
       assert.match(
         refusal.message,
-        /Wait for one with wait_session, cancel one, or do this part yourself\.$/,
+        /Wait for one with wait_session, cancel one with cancel_session, or do this part yourself\.$/,
       );
     }
     assert.equal((await client.children({ id: root.id })).sessions.length, 8);
@@ -122,7 +122,7 @@ describe("with one turn at a time, so that families stay open without working", 
       assert.deepEqual(refusal.details, { limit: 20, used: 20 });
       assert.match(
         refusal.message,
-        /has spawned 20 sessions in the last minute and 20 is the most\. .*in a minute/,
+        /has spawned 20 sessions in the last minute, and at most 20 are allowed\. .*in a minute/,
       );
     }
     const other = await client.create({ cwd: home.work, prompt: "z" });
@@ -169,7 +169,7 @@ test("a family has at most 64 sessions at work, however many ask at once", async
       assert.deepEqual(refusal.details, { limit: 64, used: 64 });
       assert.match(
         refusal.message,
-        /^64 of 64 sessions of this family are at work\. Finished ones do not count\. Wait/,
+        /^64 of 64 sessions of this family are at work\. Finished sessions do not count\. Wait/,
       );
     }
     assert.equal((await client.tree({ id: root.id })).sessions.length, 64);
@@ -198,7 +198,7 @@ test("a family spawns only so often in its life, finished or not", async () => {
       assert.deepEqual(error.details, { limit: 3, used: 3 });
       assert.match(
         error.message,
-        /spawned 3 sessions in its life and 3 is the most\. Use tell_child to give more/,
+        /spawned 3 sessions in total, and at most 3 are allowed\. Use tell_child to give more/,
       );
       return true;
     });

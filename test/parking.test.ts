@@ -30,7 +30,7 @@ describe("a vendor's usage limit", () => {
     });
     assert.match(
       news.body.text,
-      /Child "limited" .* is parked at its vendor's usage limit: the agent reported: "usage limit, over in 6 s"\.\nIt goes on by itself in \d/,
+      /Child "limited" .* is parked at its vendor's usage limit: the agent reported: "usage limit, over in 6 s"\.\nIt continues by itself in \d/,
     );
     const { triggers } = await client.triggers({ id });
     const error = triggers.find((each) => each.type === "session_error")!;

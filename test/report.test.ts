@@ -48,7 +48,7 @@ test("a parent that answers a late child in a few words still reports what it ha
     const [toldMiddle] = await callbacksTo(client, id);
     assert.match(
       toldMiddle?.text ?? "",
-      /stands as your report: if this changes it, write the whole report again/,
+      /is still your report\. If this changes it, write the whole report again/,
     );
 
     const { text } = await client.inspect({ id, view: "result" });

@@ -96,7 +96,7 @@ describe("a budget with nothing left", () => {
           { spent: { usd: 0, tokens: 30_000 }, reserved: { usd: 0, tokens: 20_000 } },
         ),
       ],
-      reason: "it reached its limit of 50k tokens (used 30k; 20k held by others at work)",
+      reason: "it reached its limit of 50k tokens (used 30k; 20k reserved by other turns)",
     },
     {
       rule: "counts turns, those below it too",

@@ -113,7 +113,7 @@ function spentReason(account: Account, unit: Metered, at: { limit: number; spent
   const verb = unit === "usd" ? "spent" : "used";
   const family = account.isOwn ? "" : " with its family";
   const held = exact(account.reserved[unit]);
-  const others = at.spent < at.limit && held > 0 ? `; ${amount(unit, held)} held by others at work` : "";
+  const others = at.spent < at.limit && held > 0 ? `; ${amount(unit, held)} reserved by other turns` : "";
   return `it reached its limit of ${limitWords(unit, at.limit)} (${verb} ${amount(unit, at.spent)}${family}${others})`;
 }
 

@@ -37,7 +37,7 @@ export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | nu
     return refusal("limit_depth", {
       limit: limits.depthMax,
       used: facts.parentDepth,
-      what: `this session is ${count(facts.parentDepth, "generation")} below its root and ${limits.depthMax} is the most.`,
+      what: `This session is ${count(facts.parentDepth, "generation")} below its root, and at most ${limits.depthMax} are allowed.`,
       next: "Do this part yourself, or report to your parent what should be delegated.",
     });
   }
@@ -52,15 +52,15 @@ export function countLimit(facts: CountFacts, limits: Limits): LimitRefusal | nu
       limit: limits.childrenMax,
       used: length,
       what: `${length} of ${limits.childrenMax} children are at work (${holders(facts.openChildren)}). Finished children do not count.`,
-      next: "Wait for one with wait_session, cancel one, or do this part yourself.",
+      next: "Wait for one with wait_session, cancel one with cancel_session, or do this part yourself.",
     });
   }
   if (facts.openSessions >= limits.sessionsMax) {
     return refusal("limit_sessions", {
       limit: limits.sessionsMax,
       used: facts.openSessions,
-      what: `${facts.openSessions} of ${limits.sessionsMax} sessions of this family are at work. Finished ones do not count.`,
-      next: "Wait for one to finish, cancel one, or do this part yourself.",
+      what: `${facts.openSessions} of ${limits.sessionsMax} sessions of this family are at work. Finished sessions do not count.`,
+      next: "Wait for one to finish, cancel one with cancel_session, or do this part yourself.",
     });
   }
   return null;
@@ -72,20 +72,20 @@ export function paceLimit(
   limits: Pick<Limits, "spawnsPerMinuteMax" | "spawnsMax">,
 ): LimitRefusal | null {
   const { spawnsLastMinute, spawnsEver, steps = 1 } = facts;
-  const more = steps === 1 ? "" : `, this chain would be ${steps} more,`;
+  const more = steps === 1 ? "" : `, this chain would add ${steps}`;
   if (spawnsLastMinute + steps > limits.spawnsPerMinuteMax) {
     return refusal("limit_rate", {
       limit: limits.spawnsPerMinuteMax,
       used: spawnsLastMinute,
-      what: `this family has spawned ${spawnsLastMinute} sessions in the last minute${more} and ${limits.spawnsPerMinuteMax} is the most.`,
-      next: "Go on with other work and spawn again in a minute; one larger task is better than many small ones.",
+      what: `This family has spawned ${spawnsLastMinute} sessions in the last minute${more}, and at most ${limits.spawnsPerMinuteMax} are allowed.`,
+      next: "Continue with other work and spawn again in a minute. Prefer one larger task to many small ones.",
     });
   }
   if (spawnsEver + steps > limits.spawnsMax) {
     return refusal("limit_spawns", {
       limit: limits.spawnsMax,
       used: spawnsEver,
-      what: `this family has spawned ${spawnsEver} sessions in its life${more} and ${limits.spawnsMax} is the most.`,
+      what: `This family has spawned ${spawnsEver} sessions in total${more}, and at most ${limits.spawnsMax} are allowed.`,
       next: "Use tell_child to give more work to a child that has finished, or tell the user.",
     });
   }

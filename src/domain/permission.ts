@@ -39,8 +39,8 @@ export function isWeaker(level: Enforcement, than: Enforcement): boolean {
 
 export const ENFORCEMENT_WORDS: Readonly<Record<Enforcement, string>> = {
   os: "by a sandbox of the operating system",
-  agent: "by its own gate",
-  asked: "by what it asks and is answered",
+  agent: "by the agent's own permission checks",
+  asked: "only by the permissions it asks for",
   none: "by nothing",
 };
 
@@ -94,7 +94,7 @@ type Lists = Pick<Effective, "tools" | "disallowedTools">;
 export function toolProblem(agent: Pick<Agent, "name" | "tools">, lists: Lists): string | null {
   const wanted = [...(ownToolsOf(lists.tools) ?? []), ...(ownToolsOf(lists.disallowedTools ?? []) ?? [])];
   if (agent.tools !== undefined || (lists.tools === null && wanted.length === 0)) return null;
-  return `${agent.name} cannot be held to single tools`;
+  return `${agent.name} cannot be restricted to a list of tools`;
 }
 
 /** Returns why an agent cannot be restricted to these of the person's MCP servers; null if it can. */
@@ -105,8 +105,8 @@ export function serverProblem(
   if (servers === null || agent.servers === "named") return null;
   if (agent.servers === "ours" && servers.length === 0) return null;
   return agent.servers === "ours"
-    ? `${agent.name} can be held to Kinfold's MCP server alone (mcp: []), not to others by name`
-    : `${agent.name} cannot be held to some of the MCP servers it is configured with`;
+    ? `${agent.name} can be restricted to Kinfold's own MCP server (mcp: []), but not to other servers by name`
+    : `${agent.name} cannot be restricted to some of its configured MCP servers`;
 }
 
 function isOurs(name: string): boolean {

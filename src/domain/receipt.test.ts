@@ -157,8 +157,8 @@ test("denied requests are counted, and the first few named", () => {
     denied: Array.from({ length: n }, (_, i) => ({ tool: `t${i}`, count: 2 })),
   });
   assert.equal(deniedLine(denied(0)), null);
-  assert.equal(deniedLine(denied(1)), "Denied on the way: 2 requests (t0).");
-  assert.equal(deniedLine(denied(6)), "Denied on the way: 12 requests (t0, t1, t2, t3, t4, …).");
+  assert.equal(deniedLine(denied(1)), "Denied: 2 requests (t0).");
+  assert.equal(deniedLine(denied(6)), "Denied: 12 requests (t0, t1, t2, t3, t4, …).");
 });
 
 const more = {

@@ -165,13 +165,13 @@ export function unprovenLine(durationMs: number): string {
   return `It called no tool at all in ${duration(durationMs)}; treat its report as unproven.`;
 }
 
-/** "Denied on the way: 2 requests (git push, npm publish)."; null if nothing was denied. */
+/** "Denied: 2 requests (git push, npm publish)."; null if nothing was denied. */
 export function deniedLine(receipt: Receipt): string | null {
   const requests = receipt.denied.reduce((sum, denied) => sum + denied.count, 0);
   if (requests === 0) return null;
   const names = receipt.denied.slice(0, deniedShown).map((denied) => oneLine(denied.tool, 60));
   if (receipt.denied.length > deniedShown) names.push("…");
-  return `Denied on the way: ${count(requests, "request")} (${names.join(", ")}).`;
+  return `Denied: ${count(requests, "request")} (${names.join(", ")}).`;
 }
 
 export function toolCallCount(receipt: Receipt): number {

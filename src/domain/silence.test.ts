@@ -22,7 +22,7 @@ it("silence says for how long and what is known", () => {
   ];
   assert.deepEqual(words, [
     "nothing heard for 2 min: waiting for its model",
-    "nothing heard for 15 s: in npm test, of which no process is seen",
+    "nothing heard for 15 s: in npm test, but no process of it is running",
     "nothing heard for 5 s: its agent is retrying after 401, attempt 2 of 10",
     "nothing heard for 5 s: its agent is retrying after a failed connection",
     "no sign of life for 20 min, stopped",

@@ -25,7 +25,7 @@ function knownOf({ retrying, tool }: Silence): string {
     const attempt = retrying.attempt === null ? "" : `, attempt ${retrying.attempt}${of}`;
     return `its agent is retrying after ${after}${attempt}`;
   }
-  return tool === null ? "waiting for its model" : `in ${tool}, of which no process is seen`;
+  return tool === null ? "waiting for its model" : `in ${tool}, but no process of it is running`;
 }
 
 export function silenceReason(silenceMaxMs: number): string {

@@ -125,7 +125,7 @@ function forbiddenNode(node: Partial<hbs.AST.BlockStatement>): string | null {
   const isField = given === 0 && (node.hash?.pairs.length ?? 0) === 0 && type !== "SubExpression";
   if (isField && !builtIn.has(name)) return null;
   const what = type === "BlockStatement" ? "block" : "helper";
-  return `the ${what} "${oneLine(name, 40)}" is not known (only if, unless and eq are)`;
+  return `the ${what} "${oneLine(name, 40)}" is not known; only if, unless and eq are allowed`;
 }
 
 /** Loaded with the first template, because loading it costs more than the rest of the domain together. */

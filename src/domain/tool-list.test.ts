@@ -46,7 +46,7 @@ describe("Kinfold's own tools", () => {
 });
 
 describe("an agent", () => {
-  it("that cannot be held to single tools may have all of them and nothing else", () => {
+  it("that cannot be restricted to a list of tools may have all of them and nothing else", () => {
     const codex = { name: "codex" };
     assert.equal(toolProblem(codex, lists(null)), null);
     assert.equal(toolProblem(codex, lists(null, ["spawn_session"])), null);
@@ -55,9 +55,9 @@ describe("an agent", () => {
     assert.equal(toolProblem({ name: "pi", tools: ["Read"] }, lists(["Read"])), null);
   });
 
-  it("is held to MCP servers as far as it can be", () => {
+  it("is restricted to MCP servers as far as it can be", () => {
     assert.equal(serverProblem({ name: "a" }, null), null);
-    assert.match(serverProblem({ name: "a" }, []) ?? "", /cannot be held/);
+    assert.match(serverProblem({ name: "a" }, []) ?? "", /cannot be restricted/);
     assert.equal(serverProblem({ name: "a", servers: "ours" }, []), null);
     assert.match(serverProblem({ name: "a", servers: "ours" }, ["github"]) ?? "", /alone/);
     assert.equal(serverProblem({ name: "a", servers: "named" }, ["github"]), null);

@@ -58,14 +58,14 @@ export function answerProblem(type: string, answer: AnswerInput): string | null 
   const hasText = (answer.response ?? "").trim() !== "" || answer.answers !== null;
   if (actions.length === 0) {
     if (answer.action !== null)
-      return `"${answer.action}" is no answer to ${type}; give a response in words.`;
-    return hasText ? null : "The answer is empty; give a response in words.";
+      return `${type} takes no action, so "${answer.action}" is not allowed. Answer with a response in words.`;
+    return hasText ? null : "The answer is empty. Answer with a response in words.";
   }
-  if (answer.action === null) return `Say which: action ${list(actions)}.`;
+  if (answer.action === null) return `An action is required. Allowed: ${list(actions)}.`;
   if (!actions.includes(answer.action))
-    return `"${answer.action}" does not fit ${type}; allowed: ${list(actions)}.`;
+    return `"${answer.action}" is not an action for ${type}. Allowed: ${list(actions)}.`;
   const needsText = answer.action === "edit" || answer.action === "followUp";
-  return needsText && !hasText ? `With "${answer.action}" goes a response: what to change or to do.` : null;
+  return needsText && !hasText ? `The action "${answer.action}" needs a response that says what to change or to do.` : null;
 }
 
 function list(actions: readonly string[]): string {

@@ -73,7 +73,7 @@ for (const { agent, step, own, words } of SOON) {
         assert.equal(kid.outcome, "failed");
         assert.match(kid.outcomeReason ?? "", words);
         assert.match(text, /\(tried 2 times\)/);
-        assert.match(text, /Such trouble passes/);
+        assert.match(text, /Such errors are temporary/);
         assert.doesNotMatch(text, /[{}]/);
       } finally {
         await stage.close();

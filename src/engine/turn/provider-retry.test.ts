@@ -51,7 +51,7 @@ test("when no retry is left the child fails, and its parent is told how often it
     return entries.find((entry) => entry.kind === "callback");
   });
   assert.match(callback.body.text, /FAILED after .*: its provider is overloaded: .* \(tried 4 times\)\./);
-  assert.match(callback.body.text, /Such trouble passes: continue it later with tell_child/);
+  assert.match(callback.body.text, /Such errors are temporary: continue it later with tell_child/);
   const [error] = await store.read.triggers.ofSession(session.id);
   assert.equal(error?.payload["kind"], "provider");
 });

@@ -116,7 +116,7 @@ describe("a chain", () => {
   it("is refused where all of its steps together would be too many", async () => {
     const refusal = await world.refused("subagent", await me(await root()), chain(7));
     assert.equal(refusal?.code, "limit_rate");
-    assert.match(refusal.message, /would be 7 more/);
+    assert.match(refusal.message, /would add 7/);
   });
 
   it("ends where others have spawned as often as the tree may meanwhile, and says so", async () => {

@@ -293,7 +293,7 @@ export async function decideEnforcement(
       least === null ? "" : " A person may settle for the mode alone with enforcement: mode in kinfold.yaml.";
     throw new Refusal(
       "cannot_enforce",
-      `${found}. Agents that can be held to it here: ${able.join(", ") || "none"}. Choose one of them, or another permission or profile.${relax}`,
+      `${found}. Agents here that can be restricted so: ${able.join(", ") || "none"}. Choose one of them, or another permission or profile.${relax}`,
       { agent: agent.name, permission: mode, agents: able },
     );
   }
@@ -315,7 +315,7 @@ function weakness(agent: Agent, mode: Permission, least: Enforcement | null): st
     return `${agent.name} has no mode "${mode}": it can be started with ${modes.join(" or ")}`;
   }
   const own = least === null ? "more" : ENFORCEMENT_WORDS[least];
-  return `${agent.name} is held to "${mode}" ${ENFORCEMENT_WORDS[level]}, and you are held ${own}: a child is held no weaker than its parent`;
+  return `${agent.name} is restricted to "${mode}" ${ENFORCEMENT_WORDS[level]}, and you are restricted ${own}: a child is restricted no less than its parent`;
 }
 
 async function agentsThat(deps: OperationDeps, fits: (agent: Agent) => boolean): Promise<string[]> {

@@ -54,7 +54,7 @@ describe("a child's agent", () => {
       const refusal = await spawnUnder(parent, agent);
       assert.equal(refusal?.code, "cannot_enforce");
       assert.deepEqual(refusal?.details["agents"], ["fake", "boxed"]);
-      assert.match(refusal?.message ?? "", /held no weaker than its parent.*fake, boxed/s);
+      assert.match(refusal?.message ?? "", /restricted no less than its parent.*fake, boxed/s);
     }
     const gated = await create("gated", { permission: "ask" });
     assert.equal(await spawnUnder(gated, "boxed"), null);
@@ -80,7 +80,7 @@ describe("a child's agent", () => {
 });
 
 describe("lists of tools and of MCP servers", () => {
-  it("are refused for an agent that cannot be held to them", async () => {
+  it("are refused for an agent that cannot be restricted to them", async () => {
     const reader = { profile: "reader", permission: "full" as const };
     assert.equal((await create("gated", reader)).effective.tools?.join(), "Read");
     const refusal = await world.refused("create", person, {
@@ -110,7 +110,7 @@ describe("lists of tools and of MCP servers", () => {
       cwd: world.folder,
       profile: "linked",
     });
-    assert.match(refusal?.message ?? "", /Kinfold's MCP server alone/);
+    assert.match(refusal?.message ?? "", /Kinfold's own MCP server/);
   });
 
   it("give none of Kinfold's tools where they name none, on every surface", async () => {
