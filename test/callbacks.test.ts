@@ -64,10 +64,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     const [failed] = await tellsOf({ prompt: script("say half", "fail the compiler is missing") });
     assert.match(failed!, /FAILED after .*: the agent reported: "the compiler is missing"\./);
     assert.match(failed!, /\nhalf\n/);
-    assert.match(
-      failed!,
-      /Kinfold does not retry it\. .*tell_child\("\w{8}", …\): it keeps its context\./,
-    );
+    assert.match(failed!, /Kinfold does not retry it\. .*tell_child\("\w{8}", …\): it keeps its context\./);
     const [crashed] = await tellsOf({ prompt: script("say before", "crash") });
     assert.match(crashed!, /FAILED after .*: the agent process exited with code 1\./);
     assert.match(crashed!, /\nbefore\n/);

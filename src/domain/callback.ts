@@ -291,7 +291,9 @@ function notes(data: CallbackData): string[] {
   if (denied !== null) lines.push(denied);
   if (data.unlanded !== null) {
     const prompt = oneLine(data.unlanded);
-    lines.push(`It is unknown whether the agent received this prompt, so it was not sent again: "${prompt}".`);
+    lines.push(
+      `It is unknown whether the agent received this prompt, so it was not sent again: "${prompt}".`,
+    );
   }
   if (data.outcome === "completed" && data.includeLastMessage && !saidSomething(data))
     lines.push("It left no report.");

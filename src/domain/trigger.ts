@@ -65,7 +65,9 @@ export function answerProblem(type: string, answer: AnswerInput): string | null 
   if (!actions.includes(answer.action))
     return `"${answer.action}" is not an action for ${type}. Allowed: ${list(actions)}.`;
   const needsText = answer.action === "edit" || answer.action === "followUp";
-  return needsText && !hasText ? `The action "${answer.action}" needs a response that says what to change or to do.` : null;
+  return needsText && !hasText
+    ? `The action "${answer.action}" needs a response that says what to change or to do.`
+    : null;
 }
 
 function list(actions: readonly string[]): string {
