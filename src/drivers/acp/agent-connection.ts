@@ -1,38 +1,17 @@
 import type {
   AnyNotification,
   ClientConnection,
-  InitializeResponse,
   RequestPermissionRequest,
   SessionNotification,
-  SessionUpdate,
+  Stream,
 } from "@agentclientprotocol/sdk/unstable";
-import type { AgentAnswer, AgentExit, AgentRequest, AgentUpdate, Replay } from "../port.ts";
+import { setTimeout as pause } from "node:timers/promises";
+import type { AgentExit, OpenRequest, Replay } from "../port.ts";
 import type { AgentProcess } from "../process/process.ts";
 import type { Dialect } from "./dialect.ts";
-import { answerElicitation, answerPermission } from "./requests.ts";
-import type { OwnTool } from "./update/own-tool.ts";
-import type { Asking } from "./requests.ts";
+import { answerElicitation, answerPermission, type Asking } from "./requests.ts";
 import { boundedStream } from "./stream.ts";
-import { Updates } from "./update/updates.ts";
-
-export interface ConnectOptions {
-  readonly process: AgentProcess;
-  readonly onUpdate: (update: AgentUpdate) => void;
-  readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
-  readonly ownTool?: OwnTool | undefined;
-  readonly isNoise?: ((update: SessionUpdate) => boolean) | undefined;
-  readonly callUsage?: Dialect["callUsage"] | undefined;
-  readonly retrying?: Dialect["retrying"] | undefined;
-  readonly replayQuietMs?: number | undefined;
-}
-
-/** What is known about a prompt when its answer arrives. */
-export interface PromptSeen {
-  readonly systemError: string | null;
-  /** Above 0, there were several model calls: the model is called again after a tool. */
-  readonly toolCalls: number;
-  readonly usd: number | null;
-}
+import { type PromptSeen, Updates } from "./update/updates.ts";
 
 /** One agent process that speaks ACP: its connection, its updates, and what went wrong with it. */
 export interface AgentConnection {
@@ -43,6 +22,7 @@ export interface AgentConnection {
   readonly problem: () => string | null;
   /** The conversation that a load replayed. Resolves when the replay is complete. */
   readonly replay: () => Promise<Replay | null>;
+  /** What was known about the last prompt when its answer arrived. */
   readonly seen: () => PromptSeen;
   /** Ignores updates of other sessions from now on: an agent may open sub-sessions. */
   readonly listenTo: (sessionId: string) => void;
@@ -52,11 +32,13 @@ export interface AgentConnection {
   readonly ended: () => Promise<AgentExit>;
 }
 
-/** Loads the SDK with the first agent only, because the daemon must start quickly. */
-export async function connect(options: ConnectOptions): Promise<AgentConnection> {
-  const { client } = await import("@agentclientprotocol/sdk/unstable");
-  const { process } = options;
-  const updates = new Updates(options.onUpdate, options.ownTool);
+export async function connect(
+  process: AgentProcess,
+  dialect: Dialect,
+  { onUpdate, onRequest }: Pick<OpenRequest, "onUpdate" | "onRequest">,
+): Promise<AgentConnection> {
+  const updates = new Updates(onUpdate, dialect.ownTool);
+  const replayQuietMs = dialect.load?.replayQuietMs;
   let problem: string | null = null;
   let replay: Replay | null = null;
   let heardAt = performance.now();
@@ -68,18 +50,17 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     input: process.stdout,
     output: process.stdin,
     onNotification(message) {
-      if (message.method !== "session/update") return takeCall(options, updates, message);
+      if (message.method !== "session/update") return takeCall(dialect, updates, message);
       heardAt = performance.now();
       const { sessionId, update } = (message.params ?? {}) as Partial<SessionNotification>;
       if (!update || sessionId !== (listenedTo ?? sessionId)) return;
-      if (options.isNoise?.(update) !== true) updates.take(update);
+      if (dialect.isNoise?.(update) !== true) updates.take(update);
     },
     onAnswer(method, left) {
       // A prompt sent into a running one belongs to the same turn, so only the last answer ends the turn.
       if (method === "session/prompt" && left > 0) updates.endMessage();
       else if (method === "session/prompt") seen = updates.endPrompt();
-      if (method !== "session/load") return;
-      if (options.replayQuietMs === undefined) replay = updates.endReplay();
+      if (method === "session/load" && replayQuietMs === undefined) replay = updates.endReplay();
     },
     onTooLong(message) {
       problem = message;
@@ -88,14 +69,9 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
   });
   const asking = (): Asking => {
     updates.endMessage();
-    return { calls: updates.calls, onRequest: options.onRequest, cancelled: cancelling.promise };
+    return { calls: updates.calls, onRequest, cancelled: cancelling.promise };
   };
-  const rpc = client({ name: "kinfold" })
-    .onRequest("session/request_permission", asIs<RequestPermissionRequest>, ({ params }) =>
-      answerPermission(asking(), params),
-    )
-    .onRequest("elicitation/create", ({ params }) => answerElicitation(asking(), params))
-    .connect(stream);
+  const rpc = await connectRpc(stream, asking);
   void process.exited.then(() => updates.end());
 
   return {
@@ -105,7 +81,7 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     problem: () => problem,
     async replay() {
       if (!updates.isReplaying) return replay;
-      await untilQuiet(() => heardAt, options.replayQuietMs ?? 0);
+      await untilQuiet(() => heardAt, replayQuietMs ?? 0);
       replay = updates.endReplay();
       return replay;
     },
@@ -117,48 +93,38 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
       cancelling.resolve();
       cancelling = Promise.withResolvers<void>();
     },
-    ended: () =>
-      endOf(process, () => {
+    async ended() {
+      if ((await Promise.race([process.exited, pause(LATE_MS, null, { ref: false })])) === null) {
         problem ??= "it closed its output but kept running";
-      }),
+        await process.stop();
+      }
+      return process.exited;
+    },
   };
 }
 
-function takeCall(options: ConnectOptions, updates: Updates, message: AnyNotification): void {
-  const call = options.callUsage?.(message.method, message.params) ?? null;
+/** Loads the SDK with the first agent only, because the daemon must start quickly. */
+async function connectRpc(stream: Stream, asking: () => Asking): Promise<ClientConnection> {
+  const { client } = await import("@agentclientprotocol/sdk/unstable");
+  // Agents deviate from the schema of this request, and we read only the fields that we need.
+  const unchecked = (params: unknown): RequestPermissionRequest => params as RequestPermissionRequest;
+  return client({ name: "kinfold" })
+    .onRequest("session/request_permission", unchecked, ({ params }) => answerPermission(asking(), params))
+    .onRequest("elicitation/create", ({ params }) => answerElicitation(asking(), params))
+    .connect(stream);
+}
+
+function takeCall(dialect: Dialect, updates: Updates, message: AnyNotification): void {
+  const call = dialect.callUsage?.(message.method, message.params) ?? null;
   if (call !== null) updates.takeCall(call);
-  const retrying = options.retrying?.(message.method, message.params) ?? null;
+  const retrying = dialect.retrying?.(message.method, message.params) ?? null;
   if (retrying !== null) updates.retrying(retrying);
-}
-
-export function canSteer(answer: InitializeResponse): boolean {
-  const steering = answer["_meta"]?.["steering"] as { supported?: boolean } | undefined;
-  return steering?.supported === true;
-}
-
-async function endOf(process: AgentProcess, onLate: () => void): Promise<AgentExit> {
-  const exit = await Promise.race([process.exited, late()]);
-  if (exit !== null) return exit;
-  onLate();
-  await process.stop();
-  return process.exited;
 }
 
 async function untilQuiet(heardAt: () => number, quietMs: number): Promise<void> {
   for (let leftMs = quietMs; leftMs > 0; leftMs = heardAt() + quietMs - performance.now()) {
-    await new Promise((resolve) => setTimeout(resolve, leftMs));
+    await pause(leftMs);
   }
 }
 
 const LATE_MS = 2_000;
-
-/** Skips the schema check: agents deviate from it, and we read only the fields that we need. */
-function asIs<T>(params: unknown): T {
-  return params as T;
-}
-
-function late(): Promise<null> {
-  return new Promise((resolve) => {
-    setTimeout(() => resolve(null), LATE_MS).unref();
-  });
-}

@@ -49,7 +49,7 @@ export type Launch =
   | {
       readonly ok: true;
       readonly command: readonly string[];
-      readonly env: Readonly<Record<string, string>>;
+      readonly env?: Readonly<Record<string, string>>;
     }
   | { readonly ok: false; readonly problem: string };
 

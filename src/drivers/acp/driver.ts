@@ -26,16 +26,17 @@ export interface AcpOptions {
 
 export function createAcpDriver(options: AcpOptions): Driver {
   const learned: Learned = {};
-  const firstAlone = options.dialect?.startsFirstAlone === true ? new FirstStart() : null;
+  const { dialect = {} } = options;
+  const firstAlone = dialect.startsFirstAlone === true ? new FirstStart() : null;
   return {
     name: options.name,
     probe: async () => ({ ...describeAgent(options, learned), ...(await options.describe?.()) }),
     async open(request) {
       // Loads the protocol code with the first agent, so that the daemon starts quickly.
-      const { openOnce } = await import("./open-once.ts");
-      const tries = request.load === null ? 1 : (options.dialect?.load?.tries ?? 1);
+      const { openOnce } = await import("./open.ts");
+      const tries = request.load === null ? 1 : (dialect.load?.tries ?? 1);
       for (let left = tries - 1; ; left -= 1) {
-        const open = () => openOnce(options, learned, request);
+        const open = () => openOnce({ options, dialect, learned, request });
         const { result, isUnanswered } = await (firstAlone === null
           ? open()
           : firstAlone.run(programOf(options), open, (opened) => opened.result.ok));

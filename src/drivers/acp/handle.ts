@@ -1,28 +1,20 @@
 import type { PromptResponse } from "@agentclientprotocol/sdk/unstable";
 import type { Steer } from "../../contract/index.ts";
-import type { AgentHandle, PromptEnd, Replay, StopReport } from "../port.ts";
+import type { AgentHandle, PromptEnd, StopReport } from "../port.ts";
+import { type HandleOptions, ProcessHandle } from "../process/handle.ts";
 import type { AgentConnection } from "./agent-connection.ts";
-import { describeError, httpStatus, within } from "./failure.ts";
+import { describeError, httpStatus } from "./failure.ts";
 import { limitedUntil } from "./limit.ts";
 import { usageOf } from "./update/usage.ts";
 
-export interface HandleOptions {
+interface AcpHandleOptions extends Omit<HandleOptions, "process"> {
   readonly connection: AgentConnection;
-  readonly agentSessionId: string;
-  readonly agentVersion: string | null;
-  readonly model: string | null;
-  readonly replay: Replay | null;
   readonly steer: Steer;
   readonly countsLastCall: boolean;
 }
 
 /** An open agent session. Its methods never reject: failures are part of their results. */
-export class AcpHandle implements AgentHandle {
-  readonly agentSessionId: string;
-  readonly agentVersion: string | null;
-  readonly model: string | null;
-  readonly replay: Replay | null;
-  readonly exited: AgentHandle["exited"];
+export class AcpHandle extends ProcessHandle {
   readonly #connection: AgentConnection;
   readonly #steer: Steer;
   readonly #countsLastCall: boolean;
@@ -30,12 +22,8 @@ export class AcpHandle implements AgentHandle {
   /** The newest prompt sent. The turn ends when this prompt ends. */
   #newest: Promise<PromptEnd> | null = null;
 
-  constructor(options: HandleOptions) {
-    this.agentSessionId = options.agentSessionId;
-    this.agentVersion = options.agentVersion;
-    this.model = options.model;
-    this.replay = options.replay;
-    this.exited = options.connection.process.exited;
+  constructor(options: AcpHandleOptions) {
+    super({ ...options, process: options.connection.process });
     this.#connection = options.connection;
     this.#steer = options.steer;
     this.#countsLastCall = options.countsLastCall;
@@ -53,18 +41,10 @@ export class AcpHandle implements AgentHandle {
 
   async steer(text: string): ReturnType<AgentHandle["steer"]> {
     if (this.#prompting === null) return "refused";
-    switch (this.#steer) {
-      case "inject":
-        return this.#inject(text);
-      case "queue":
-        this.#newest = this.#ask(text);
-        return "queued";
-      case "restart":
-        this.#newest = this.#ask(text);
-        return "restarted";
-      case "none":
-        return "refused";
-    }
+    if (this.#steer === "none") return "refused";
+    if (this.#steer === "inject") return this.#inject(text);
+    this.#newest = this.#ask(text);
+    return this.#steer === "queue" ? "queued" : "restarted";
   }
 
   async #inject(text: string): Promise<"injected" | "queued" | "refused" | "lost"> {
@@ -82,7 +62,7 @@ export class AcpHandle implements AgentHandle {
   }
 
   cancel(): void {
-    void this.#connection.process.look().finally(() => this.#sendCancel());
+    void this.process.look().finally(() => this.#sendCancel());
   }
 
   #sendCancel(): void {
@@ -92,39 +72,19 @@ export class AcpHandle implements AgentHandle {
     this.#connection.rpc.agent.notify("session/cancel", params).catch(() => this.#connection.rpc.close());
   }
 
-  async stop(graceMs: number): Promise<StopReport> {
-    const { process } = this.#connection;
-    if (graceMs > 0) await this.#endOrderly(graceMs);
-    const report = await process.stop();
+  override async stop(graceMs: number): Promise<StopReport> {
+    const report = await super.stop(graceMs);
     this.#connection.rpc.close();
     return report;
   }
 
-  background(since: number): Promise<boolean> {
-    return this.#connection.process.background(since);
-  }
-
-  descendants(): ReturnType<AgentHandle["descendants"]> {
-    return this.#connection.process.descendants();
-  }
-
-  /** Cancels the prompt, closes the input, then sends a signal: each in a share of the grace period. */
-  async #endOrderly(graceMs: number): Promise<void> {
-    const { process } = this.#connection;
-    if (this.#prompting !== null) {
-      this.cancel();
-      await within(this.#prompting, graceMs / 2);
-    }
-    await process.endInput();
-    if (await within(process.exited, graceMs / 4)) return;
-    await process.terminate();
-    await within(process.exited, graceMs / 4);
+  protected running(): Promise<PromptEnd> | null {
+    return this.#prompting;
   }
 
   async #prompt(text: string): Promise<PromptEnd> {
-    const { process, updates } = this.#connection;
-    process.noteBaseline();
-    updates.startPrompt();
+    this.process.noteBaseline();
+    this.#connection.updates.startPrompt();
     this.#newest = this.#ask(text);
     for (;;) {
       const asked: Promise<PromptEnd> = this.#newest;

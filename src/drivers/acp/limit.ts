@@ -1,5 +1,5 @@
 import { describeError } from "./failure.ts";
-import { isFields } from "./update/tool-call.ts";
+import { isFields } from "../../text/fields.ts";
 
 /** What the agent has reported about its vendor's limits so far. */
 export interface LimitSeen {

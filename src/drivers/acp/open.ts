@@ -7,27 +7,26 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Agent, Steer } from "../../contract/index.ts";
 import { CONTRACT_VERSION } from "../../contract/version.ts";
 import type { OpenFailure, OpenRequest, OpenResult } from "../port.ts";
-import { canSteer } from "./agent-connection.ts";
-import type { AgentConnection } from "./agent-connection.ts";
-import { plainServers } from "./dialect.ts";
-import type { Dialect } from "./dialect.ts";
-import { describeError, describeExit, openFailure, within } from "./failure.ts";
+import { within } from "../process/handle.ts";
+import { type AgentConnection, connect } from "./agent-connection.ts";
+import { type Dialect, plainServers } from "./dialect.ts";
+import type { AcpOptions } from "./driver.ts";
+import { describeError, describeExit } from "./failure.ts";
 import { AcpHandle } from "./handle.ts";
-import { selectMode } from "./mode.ts";
-import { selectModel } from "./model.ts";
-import { isFields } from "./update/tool-call.ts";
+import { selectMode, selectModel } from "./settings.ts";
+import { fieldsOf, isFields } from "../../text/fields.ts";
 
 /** What `initialize` reported. A probe starts no agent, so this is known only after the first start. */
 export type Learned = { -readonly [K in "version" | "steer" | "load" | "fork"]?: Agent[K] };
 
-export interface Opening {
-  readonly request: OpenRequest;
+interface Opening {
+  readonly options: AcpOptions;
   readonly dialect: Dialect;
   readonly learned: Learned;
-  readonly defaultModel: string | null;
+  readonly request: OpenRequest;
 }
 
-export interface Opened {
+interface Opened {
   readonly result: OpenResult;
   /** The agent did not answer a load; the caller may retry it. */
   readonly isUnanswered: boolean;
@@ -35,8 +34,36 @@ export interface Opened {
 
 export type OpenedSession = (NewSessionResponse | LoadSessionResponse) & { readonly sessionId: string };
 
+/** Starts an agent's process and opens or loads its session. */
+export async function openOnce(opening: Opening): Promise<Opened> {
+  const { options, dialect, request } = opening;
+  const launch = dialect.launch?.(request) ?? { ok: true, command: options.command, env: options.extraEnv };
+  if (!launch.ok) return failed("not_installed", launch.problem);
+  const { command, env: extraEnv } = launch;
+  const started = await options.host.start({ ...request, command, env: options.env, extraEnv });
+  if (!started.ok) return { result: started, isUnanswered: false };
+  const onRequest = answering(request, dialect.answers?.[request.permission]);
+  const connection = await connect(started.process, dialect, { onUpdate: request.onUpdate, onRequest });
+  const opened = await openInTime(connection, opening);
+  if (!opened.result.ok) {
+    await started.process.stop();
+    connection.rpc.close();
+  }
+  return opened;
+}
+
+function answering(request: OpenRequest, fixed: "allow" | "deny" | undefined): OpenRequest["onRequest"] {
+  return async (asked) => {
+    if (fixed === undefined || asked.kind !== "permission" || asked.ours) return request.onRequest(asked);
+    if (fixed === "allow") return { kind: "allow" };
+    // The caller still gets the request, so that the receipt records the denial.
+    await request.onRequest(asked);
+    return { kind: "deny" };
+  };
+}
+
 /** Opens a new or an earlier session of the agent, sets its mode and selects its model. Never rejects. */
-export async function openInTime(connection: AgentConnection, opening: Opening): Promise<Opened> {
+async function openInTime(connection: AgentConnection, opening: Opening): Promise<Opened> {
   const { startMs, load } = opening.request;
   const waitMs = load === null ? 0 : (opening.dialect.load?.waitMaxMs ?? 0);
   const handshake = openSession(connection, opening);
@@ -71,7 +98,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
     stage = "protocol";
     const problem = await selectMode(connection, session, dialect.modes?.[request.permission] ?? []);
     if (problem !== null) return failed("protocol", problem);
-    const own = opening.defaultModel;
+    const own = opening.options.model ?? null;
     const choice = await selectModel(connection, session, { model: request.model ?? own, own });
     if (!choice.ok) return failed("protocol", choice.problem);
     const handle = new AcpHandle({
@@ -90,13 +117,18 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
 }
 
 async function openProblem(connection: AgentConnection, error: unknown, stage: OpenFailure): Promise<Opened> {
-  if (!connection.rpc.signal.aborted) return failed(openFailure(error, stage), describeError(error));
+  if (!connection.rpc.signal.aborted) {
+    const isAuth = fieldsOf(error)["code"] === AUTH_REQUIRED;
+    return failed(isAuth ? "not_signed_in" : stage, describeError(error));
+  }
   const exit = await connection.ended();
   const problem = connection.problem();
   return problem === null
     ? failed("exited", describeExit(exit))
     : failed("protocol", `the agent was ended: ${problem}`);
 }
+
+const AUTH_REQUIRED = -32000;
 
 type Initialized = Awaited<ReturnType<typeof initialize>>;
 
@@ -114,7 +146,8 @@ function initialize(connection: AgentConnection) {
 }
 
 function steerOf(answer: Initialized, dialect: Dialect): Steer {
-  return canSteer(answer) ? "inject" : (dialect.secondPrompt ?? "none");
+  const { supported } = fieldsOf(answer["_meta"]?.["steering"]);
+  return supported === true ? "inject" : (dialect.secondPrompt ?? "none");
 }
 
 function learn(learned: Learned, answer: Initialized, steer: Steer): void {
@@ -135,7 +168,7 @@ async function newOrLoaded(connection: AgentConnection, opening: Opening): Promi
   };
   if (request.load === null) {
     const session: unknown = await newOrForked(connection, params, request.fork ?? null);
-    const id = isFields(session) ? session["sessionId"] : null;
+    const id = fieldsOf(session)["sessionId"];
     if (typeof id !== "string") throw new Error("the agent opened a session without a session id");
     connection.listenTo(id);
     return session as OpenedSession;

@@ -6,8 +6,8 @@ import type {
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk/unstable";
 import type { AgentAnswer, AgentRequest, Risk } from "../port.ts";
-import { isFields } from "./update/tool-call.ts";
-import type { Call, Fields, ToolCalls } from "./update/tool-call.ts";
+import { type Fields, isFields } from "../../text/fields.ts";
+import type { Call, ToolCalls } from "./update/tool-call.ts";
 
 export interface Asking {
   readonly calls: ToolCalls;

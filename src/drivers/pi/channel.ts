@@ -1,6 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { isFields } from "../acp/update/tool-call.ts";
-import type { Fields } from "../acp/update/tool-call.ts";
+import { type Fields, isFields } from "../../text/fields.ts";
 import { type LineLimits, pacer, readLines } from "../process/line.ts";
 import { cutBefore } from "../../text/fence.ts";
 

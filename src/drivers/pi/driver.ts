@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Agent, AgentCommand } from "../../contract/index.ts";
 import { agentEnvironment, findCommand } from "../process/environment.ts";
-import type { Driver, Enforcement, OpenFailure, OpenRequest, OpenResult } from "../port.ts";
+import type { Driver, Enforcement, OpenRequest } from "../port.ts";
 import type { ProcessHost } from "../process/process.ts";
 import { allowedTools } from "../vendors/tools.ts";
 import { NETWORK } from "../vendors/vendor.ts";
@@ -42,30 +42,20 @@ export function createPiDriver(options: PiOptions): Driver {
     },
     async open(request) {
       const words = toolWords(request);
-      if (words === null)
-        return fail(
-          "protocol",
-          `pi cannot enforce permission ${request.permission}, because it never asks; use read-only or full`,
-        );
+      if (words === null) {
+        const message = `pi cannot enforce permission ${request.permission}, because it never asks; use read-only or full`;
+        return { ok: false, reason: "protocol", message };
+      }
       const load = request.load !== null && isKept(request.load) ? request.load : null;
       const started = await options.host.start({
+        ...request,
         command: [...commandOf(options), ...words, ...sessionWords({ ...request, load }, options)],
-        cwd: request.cwd,
-        leaseId: request.leaseId,
         env,
-        admitProcess: request.admitProcess,
-        onUnmarked: request.onUnmarked,
       });
       if (!started.ok) return started;
       // Loaded with the first session only, because the daemon must start quickly.
-      const [{ openSession }, { within }] = await Promise.all([
-        import("./open.ts"),
-        import("../acp/failure.ts"),
-      ]);
-      const opening = openSession(started.process, { request, load, version });
-      const result = (await within(opening, request.startMs))
-        ? await opening
-        : fail("timeout", `pi did not answer within ${request.startMs} ms of its start`);
+      const { openInTime } = await import("./open.ts");
+      const result = await openInTime(started.process, { request, load, version });
       if (!result.ok) await started.process.stop();
       return result;
     },
@@ -137,8 +127,4 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
 /** pi reads keys from many variables, so a missing file proves nothing. */
 function isSignedIn(): boolean | null {
   return existsSync(join(homedir(), ".pi", "agent", "auth.json")) ? true : null;
-}
-
-function fail(reason: OpenFailure, message: string): OpenResult {
-  return { ok: false, reason, message };
 }

@@ -1,42 +1,24 @@
 import type { Usage } from "../../contract/index.ts";
-import { within } from "../acp/failure.ts";
 import { limitedUntil } from "../acp/limit.ts";
-import { isFields } from "../acp/update/tool-call.ts";
-import type { Fields } from "../acp/update/tool-call.ts";
-import type { AgentHandle, AgentUpdate, PromptEnd, Replay, StopReport } from "../port.ts";
-import type { AgentProcess } from "../process/process.ts";
+import { type Fields, isFields } from "../../text/fields.ts";
+import type { AgentUpdate, PromptEnd } from "../port.ts";
+import { type HandleOptions, ProcessHandle } from "../process/handle.ts";
 import type { Channel } from "./channel.ts";
 import { sum, updatesOf, usageOf } from "./updates.ts";
 
-export interface PiHandleOptions {
-  readonly process: AgentProcess;
+interface PiHandleOptions extends HandleOptions {
   readonly channel: Channel;
-  readonly agentSessionId: string;
-  readonly agentVersion: string | null;
-  readonly model: string | null;
-  readonly replay: Replay | null;
   readonly onUpdate: (update: AgentUpdate) => void;
 }
 
 /** A prompt ends when pi has reported its end, is not retrying and has no pending messages. */
-export class PiHandle implements AgentHandle {
-  readonly agentSessionId: string;
-  readonly agentVersion: string | null;
-  readonly model: string | null;
-  readonly replay: Replay | null;
-  readonly exited: AgentHandle["exited"];
-  readonly #process: AgentProcess;
+export class PiHandle extends ProcessHandle {
   readonly #channel: Channel;
   readonly #onUpdate: (update: AgentUpdate) => void;
   #running: Running | null = null;
 
   constructor(options: PiHandleOptions) {
-    this.agentSessionId = options.agentSessionId;
-    this.agentVersion = options.agentVersion;
-    this.model = options.model;
-    this.replay = options.replay;
-    this.exited = options.process.exited;
-    this.#process = options.process;
+    super(options);
     this.#channel = options.channel;
     this.#onUpdate = options.onUpdate;
     void options.channel.closed.then(() => this.#lost());
@@ -46,7 +28,7 @@ export class PiHandle implements AgentHandle {
     if (this.#running !== null) {
       return { ...failed("a prompt is already running"), isAnswered: false };
     }
-    this.#process.noteBaseline();
+    this.process.noteBaseline();
     const running: Running = {
       ...Promise.withResolvers<PromptEnd>(),
       usage: null,
@@ -69,20 +51,11 @@ export class PiHandle implements AgentHandle {
   }
 
   cancel(): void {
-    void this.#process.look().finally(() => this.#channel.send({ type: "abort" }));
+    void this.process.look().finally(() => this.#channel.send({ type: "abort" }));
   }
 
-  async stop(graceMs: number): Promise<StopReport> {
-    if (graceMs > 0) await this.#endOrderly(graceMs);
-    return this.#process.stop();
-  }
-
-  background(since: number): Promise<boolean> {
-    return this.#process.background(since);
-  }
-
-  descendants(): ReturnType<AgentHandle["descendants"]> {
-    return this.#process.descendants();
+  protected running(): Promise<PromptEnd> | null {
+    return this.#running?.promise ?? null;
   }
 
   take(event: Fields & { readonly type: string }): void {
@@ -113,29 +86,12 @@ export class PiHandle implements AgentHandle {
     this.#finish(endOf(running));
   }
 
-  async #endOrderly(graceMs: number): Promise<void> {
-    if (this.#running !== null) {
-      this.cancel();
-      await within(this.#running.promise, graceMs / 2);
-    }
-    await this.#process.endInput();
-    if (await within(this.exited, graceMs / 4)) return;
-    await this.#process.terminate();
-    await within(this.exited, graceMs / 4);
-  }
-
   #lost(): void {
     const running = this.#running;
     if (running === null) return;
     void this.exited.then((exit) => {
-      if (this.#running === running)
-        this.#finish({
-          stopReason: "exited",
-          isAnswered: false,
-          error: null,
-          exit,
-          usage: running.usage,
-        });
+      const end = { isAnswered: false, error: null, exit, usage: running.usage };
+      if (this.#running === running) this.#finish({ ...end, stopReason: "exited" });
     });
   }
 

@@ -1,22 +1,28 @@
 import { describeExit } from "../acp/failure.ts";
-import { isFields } from "../acp/update/tool-call.ts";
-import type { Fields } from "../acp/update/tool-call.ts";
+import { type Fields, isFields } from "../../text/fields.ts";
 import type { OpenRequest, OpenResult, Replay } from "../port.ts";
+import { within } from "../process/handle.ts";
 import type { AgentProcess } from "../process/process.ts";
-import { openChannel } from "./channel.ts";
-import type { Channel } from "./channel.ts";
+import { type Channel, openChannel } from "./channel.ts";
 import { PiHandle } from "./handle.ts";
 import { replayOf } from "./updates.ts";
 
-export interface Opening {
+interface Opening {
   readonly request: OpenRequest;
   /** The requested session, if pi has a file of it. */
   readonly load: string | null;
   readonly version: string | null;
 }
 
-/** Asks a newly started process for its session. Never rejects. */
-export async function openSession(process: AgentProcess, opening: Opening): Promise<OpenResult> {
+/** Never rejects. */
+export async function openInTime(process: AgentProcess, opening: Opening): Promise<OpenResult> {
+  const { startMs } = opening.request;
+  const opened = openSession(process, opening);
+  if (await within(opened, startMs)) return opened;
+  return { ok: false, reason: "timeout", message: `pi did not answer within ${startMs} ms of its start` };
+}
+
+async function openSession(process: AgentProcess, opening: Opening): Promise<OpenResult> {
   const { request, load, version } = opening;
   let handle: PiHandle | null = null;
   const channel = openChannel({

@@ -1,6 +1,5 @@
 import type { Usage } from "../../contract/index.ts";
-import { isFields } from "../acp/update/tool-call.ts";
-import type { Fields } from "../acp/update/tool-call.ts";
+import { type Fields, isFields } from "../../text/fields.ts";
 import type { AgentUpdate, Replay } from "../port.ts";
 
 /** Translates one of pi's events; returns no updates for events that are not part of the transcript. */

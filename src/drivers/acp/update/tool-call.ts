@@ -1,10 +1,10 @@
 import type { ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentUpdate } from "../../port.ts";
 import { countLines } from "./line-count.ts";
-import { plainOwnTool } from "./own-tool.ts";
-import type { OwnTool } from "./own-tool.ts";
+import { type OwnTool, plainOwnTool } from "./own-tool.ts";
 import type { FileChange } from "../../../domain/receipt.ts";
 import { boundedText } from "../../../text/fence.ts";
+import { type Fields, fieldsOf, isFields } from "../../../text/fields.ts";
 
 /** One tool call, merged from its updates so far. */
 export interface Call {
@@ -25,7 +25,6 @@ export interface Call {
 export class ToolCalls {
   readonly #open = new Map<string, State>();
   readonly #emit: (update: AgentUpdate) => void;
-
   readonly #ownTool: OwnTool;
 
   constructor(emit: (update: AgentUpdate) => void, ownTool: OwnTool = plainOwnTool) {
@@ -38,7 +37,7 @@ export class ToolCalls {
     const ended = state.status === "completed" || state.status === "failed";
     if (ended || hasInput(state.rawInput) || this.#open.size > HELD_MAX) this.#announce(state);
     if (!ended) return;
-    this.#emit(resultOf(state, this.#callOf(state)));
+    this.#emit(resultOf(state, callOf(state, this.#ownTool)));
     this.#open.delete(state.id);
   }
 
@@ -48,7 +47,7 @@ export class ToolCalls {
     const state = this.#merge(update);
     if (known) this.#announce(state);
     else this.#open.delete(update.toolCallId);
-    return this.#callOf(state);
+    return callOf(state, this.#ownTool);
   }
 
   /** Passes on the calls held back so far, because another update is about to follow. */
@@ -64,7 +63,7 @@ export class ToolCalls {
 
   #merge(update: ToolCallUpdate): State {
     const id = update.toolCallId;
-    const state = this.#open.get(id) ?? { ...EMPTY, id };
+    const state = this.#open.get(id) ?? newState(id);
     state.title = update.title ?? state.title;
     state.firstTitle ||= state.title;
     // The first name stays: a later update must not turn the call into one of another tool.
@@ -81,14 +80,10 @@ export class ToolCalls {
     return state;
   }
 
-  #callOf(state: State): Call {
-    return callOf(state, this.#ownTool);
-  }
-
   #announce(state: State): void {
-    if (state.announced) return;
-    state.announced = true;
-    const call = this.#callOf(state);
+    if (state.isAnnounced) return;
+    state.isAnnounced = true;
+    const call = callOf(state, this.#ownTool);
     this.#emit({
       kind: "toolCall",
       callId: call.id,
@@ -101,38 +96,26 @@ export class ToolCalls {
   }
 }
 
-interface State {
-  id: string;
-  title: string;
-  firstTitle: string;
-  name: string | null;
-  isServerCall: boolean;
-  kind: string;
-  status: string;
-  content: readonly ToolCallContent[];
-  paths: readonly string[];
-  rawInput: unknown;
-  rawOutput: unknown;
-  terminal: string;
-  exitCode: number | null;
-  announced: boolean;
-}
+type State = ReturnType<typeof newState>;
 
-const EMPTY: Omit<State, "id"> = {
-  title: "",
-  firstTitle: "",
-  name: null,
-  isServerCall: false,
-  kind: "other",
-  status: "pending",
-  content: [],
-  paths: [],
-  rawInput: undefined,
-  rawOutput: undefined,
-  terminal: "",
-  exitCode: null,
-  announced: false,
-};
+function newState(id: string) {
+  return {
+    id,
+    title: "",
+    firstTitle: "",
+    name: null as string | null,
+    isServerCall: false,
+    kind: "other" as string,
+    status: "pending" as string,
+    content: [] as readonly ToolCallContent[],
+    paths: [] as readonly string[],
+    rawInput: undefined as unknown,
+    rawOutput: undefined as unknown,
+    terminal: "",
+    exitCode: null as number | null,
+    isAnnounced: false,
+  };
+}
 
 const TEXT_LENGTH = 262_144;
 /** Above this many open calls, each is passed on at once: a large flush would block the event loop. */
@@ -192,8 +175,8 @@ function rawText(output: unknown): string {
 /** Agents report the exit code in different places, and some not at all. */
 function exitCodeOf(state: State): number | null {
   if (state.exitCode !== null) return state.exitCode;
-  const output = isFields(state.rawOutput) ? state.rawOutput : {};
-  const metadata = isFields(output["metadata"]) ? output["metadata"] : {};
+  const output = fieldsOf(state.rawOutput);
+  const metadata = fieldsOf(output["metadata"]);
   for (const value of [metadata["exit"], output["exit_code"], output["exitCode"]]) {
     if (typeof value === "number") return value;
   }
@@ -212,16 +195,15 @@ function filesOf(state: State): FileChange[] {
 
 /** Codex reports a command's output and exit code here, because it treats us as a terminal. */
 function readTerminal(state: State, meta: Fields | null | undefined): void {
-  const delta = meta?.["terminal_output_delta"] ?? meta?.["terminal_output"];
-  if (isFields(delta) && typeof delta["data"] === "string")
-    state.terminal = boundedText(state.terminal + delta["data"], TEXT_LENGTH);
-  const exit = meta?.["terminal_exit"];
-  if (isFields(exit) && typeof exit["exit_code"] === "number") state.exitCode = exit["exit_code"];
+  const { data } = fieldsOf(meta?.["terminal_output_delta"] ?? meta?.["terminal_output"]);
+  if (typeof data === "string") state.terminal = boundedText(state.terminal + data, TEXT_LENGTH);
+  const { exit_code: exitCode } = fieldsOf(meta?.["terminal_exit"]);
+  if (typeof exitCode === "number") state.exitCode = exitCode;
 }
 
 function metaName(update: ToolCallUpdate): string | null {
-  const claude = update["_meta"]?.["claudeCode"];
-  return isFields(claude) && typeof claude["toolName"] === "string" ? claude["toolName"] : null;
+  const { toolName } = fieldsOf(update["_meta"]?.["claudeCode"]);
+  return typeof toolName === "string" ? toolName : null;
 }
 
 function commandOf(value: unknown): string | null {
@@ -231,10 +213,4 @@ function commandOf(value: unknown): string | null {
 
 function hasInput(value: unknown): boolean {
   return isFields(value) ? Object.keys(value).length > 0 : value !== undefined && value !== null;
-}
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -5,8 +5,8 @@ import type { CallUsage, Retrying } from "../dialect.ts";
 import type { OwnTool } from "./own-tool.ts";
 import { limitSeen } from "../limit.ts";
 import type { LimitSeen } from "../limit.ts";
-import { ToolCalls, isFields } from "./tool-call.ts";
-import type { Fields } from "./tool-call.ts";
+import { ToolCalls } from "./tool-call.ts";
+import { type Fields, isFields } from "../../../text/fields.ts";
 
 /**
  * Translates an agent's session updates into ours, in one of three modes. `replay` collects the updates of a
@@ -71,8 +71,7 @@ export class Updates {
     this.#callMeter.reset();
   }
 
-  /** Codex reports a model error as a normal end; `systemError` then has the error's text. */
-  endPrompt(): { systemError: string | null; toolCalls: number; usd: number | null } {
+  endPrompt(): PromptSeen {
     this.endMessage();
     this.calls.clear();
     this.#mode = "between";
@@ -227,6 +226,15 @@ export class Updates {
     if (this.#mode === "replay") collect(this.#collected, update);
     else this.#pass(update);
   }
+}
+
+/** What the updates showed about a prompt. */
+export interface PromptSeen {
+  /** The text of a model error, which Codex reports as a normal end of the prompt. */
+  readonly systemError: string | null;
+  /** Above 0, there were several model calls: the model is called again after a tool. */
+  readonly toolCalls: number;
+  readonly usd: number | null;
 }
 
 interface Collected {

@@ -1,6 +1,6 @@
 import type { PromptResponse } from "@agentclientprotocol/sdk/unstable";
 import type { Usage } from "../../../contract/index.ts";
-import { isFields } from "./tool-call.ts";
+import { isFields } from "../../../text/fields.ts";
 
 /** Returns what a prompt used, from all places where agents report it; null if the agent reports nothing. */
 export function usageOf(response: PromptResponse, usdSeen: number | null): Usage | null {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { serversWith } from "../../acp/dialect.ts";
 import { SERVER_NAME } from "../../acp/update/own-tool.ts";
 import type { CallUsage, Retrying } from "../../acp/dialect.ts";
-import { isFields } from "../../acp/update/tool-call.ts";
+import { isFields } from "../../../text/fields.ts";
 import { allowedTools } from "../tools.ts";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
