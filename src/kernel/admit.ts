@@ -18,20 +18,10 @@ export async function admit(
   { now, ...admission }: Admission & { now: number },
 ): Promise<MessageRecord> {
   const message = await tx.messages.add(newMessage(session.id, admission, now));
-  tx.append({
-    sessionId: session.id,
-    type: "message.admitted",
-    text: null,
-    data: {
-      messageId: message.id,
-      kind: message.kind,
-      position: message.position,
-      from: message.senderId,
-      ...admission.metadata,
-    },
-    at: now,
-  });
-  const sender = { kind: message.senderKind, id: message.senderId };
+  const { id: messageId, kind, position, senderId: from } = message;
+  const data = { messageId, kind, position, from, ...admission.metadata };
+  tx.append({ sessionId: session.id, type: "message.admitted", data, at: now });
+  const sender = { kind: message.senderKind, id: from };
   // The daemon does not run an attached session, which therefore has an inbox but no rounds.
   if (session.origin === "managed" && releases(session.held, sender, session.parentId)) {
     if (session.held !== null) await tx.sessions.patch(session.id, { held: null });
@@ -72,20 +62,11 @@ export async function makeVoid(
   message: MessageRecord,
   { reason, now }: { reason: string; now: number },
 ): Promise<boolean> {
-  const moved = await tx.messages.move(message.id, ["queued", "taken"], {
-    status: "void",
-    voidReason: reason,
-  });
-  if (moved) {
-    tx.append({
-      sessionId: message.sessionId,
-      type: "message.void",
-      text: null,
-      data: { messageId: message.id, reason },
-      at: now,
-    });
-  }
-  return moved;
+  const patch = { status: "void", voidReason: reason } as const;
+  const isMoved = await tx.messages.move(message.id, ["queued", "taken"], patch);
+  const data = { messageId: message.id, reason };
+  if (isMoved) tx.append({ sessionId: message.sessionId, type: "message.void", data, at: now });
+  return isMoved;
 }
 
 /**
@@ -106,24 +87,13 @@ export async function giveBack(
     await makeVoid(tx, message, { reason: "it was answered or withdrawn", now });
     return false;
   }
-  const moved = await tx.messages.move(message.id, ["taken"], {
-    status: "queued",
-    carrier: null,
-    turnId: null,
-    takenAt: null,
-    repeated: message.repeated || repeated,
-  });
-  if (moved) {
-    tx.append({
-      sessionId: message.sessionId,
-      type: "message.returned",
-      text: null,
-      data: { messageId: message.id, repeated },
-      at: now,
-    });
-    tx.wake(message.sessionId);
-  }
-  return moved;
+  const { id: messageId, sessionId } = message;
+  const untaken = { status: "queued", carrier: null, turnId: null, takenAt: null } as const;
+  const patch = { ...untaken, repeated: message.repeated || repeated };
+  if (!(await tx.messages.move(messageId, ["taken"], patch))) return false;
+  tx.append({ sessionId, type: "message.returned", data: { messageId, repeated }, at: now });
+  tx.wake(sessionId);
+  return true;
 }
 
 /** Whether the message is a question that is closed by now; delivered again, it would look open. */
@@ -134,17 +104,10 @@ async function isClosedQuestion(tx: Tx, message: MessageRecord): Promise<boolean
 }
 
 export async function land(tx: Tx, message: MessageRecord, now: number): Promise<boolean> {
-  const moved = await tx.messages.move(message.id, ["taken"], { status: "landed", landedAt: now });
-  if (moved) {
-    tx.append({
-      sessionId: message.sessionId,
-      type: "message.landed",
-      text: null,
-      data: { messageId: message.id, carrier: message.carrier },
-      at: now,
-    });
-  }
-  return moved;
+  const isMoved = await tx.messages.move(message.id, ["taken"], { status: "landed", landedAt: now });
+  const data = { messageId: message.id, carrier: message.carrier };
+  if (isMoved) tx.append({ sessionId: message.sessionId, type: "message.landed", data, at: now });
+  return isMoved;
 }
 
 /** Opens a round if none is open, in the transaction that admits the message. */
@@ -153,11 +116,5 @@ export async function openRound(tx: Tx, session: SessionRecord, now: number): Pr
   const patch = { round: session.round + 1, roundOpen: true, roundOpenedAt: now, held: null, pausedMs: 0 };
   Object.assign(session, patch);
   await tx.sessions.patch(session.id, { ...patch, seen: false, updatedAt: now });
-  tx.append({
-    sessionId: session.id,
-    type: "round.opened",
-    text: null,
-    data: { round: session.round },
-    at: now,
-  });
+  tx.append({ sessionId: session.id, type: "round.opened", data: { round: session.round }, at: now });
 }

@@ -21,11 +21,12 @@ export async function callBack(
   const key = callbackKey(child, turn);
   if ((await tx.messages.byCallbackKey(parent.id, key)) !== null) return;
   const data = await callbackData(tx, child, { end, turn });
+  const exitReason = end.outcome === "failed" ? "error" : end.outcome;
   const trigger = newTrigger({
     sessionId: child.id,
     toId: parent.id,
     type: "session_complete",
-    payload: { exitReason: exitReason(end.outcome), result: data.lastMessage, round: child.round },
+    payload: { exitReason, result: data.lastMessage, round: child.round },
     round: child.round,
     now: end.now,
   });
@@ -125,10 +126,6 @@ function promptOf(child: SessionRecord): string {
   return typeof prompt === "string" ? prompt.slice(0, 400) : "";
 }
 
-function exitReason(outcome: RoundEnd["outcome"]): string {
-  return outcome === "failed" ? "error" : outcome;
-}
-
 /** Stores a message as void, with the reason, in its reader's inbox, so that a person can see it. */
 async function undeliverable(
   tx: Tx,
@@ -136,20 +133,16 @@ async function undeliverable(
   { now, ...admission }: Admission & { voidReason: string } & { now: number },
 ): Promise<void> {
   const message = await tx.messages.add({ ...newMessage(parent.id, admission, now), status: "void" });
-  tx.append({
-    sessionId: parent.id,
-    type: "message.void",
-    text: null,
-    data: { messageId: message.id, reason: admission.voidReason },
-    at: now,
-  });
+  const data = { messageId: message.id, reason: admission.voidReason };
+  tx.append({ sessionId: parent.id, type: "message.void", data, at: now });
 }
 
-/** Makes the row of a trigger that needs no answer: an end, an error, or a fired trigger. */
-export function newTrigger(
-  row: Pick<TriggerRecord, "sessionId" | "toId" | "type" | "payload" | "round"> & { now: number },
-): Omit<TriggerRecord, "rootId"> {
-  const { now, ...given } = row;
+/** Makes the row of an open trigger. Without deadlines in `row` it needs no answer: an end, an error, a fired trigger. */
+export function newTrigger({
+  now,
+  ...row
+}: Pick<TriggerRecord, "sessionId" | "toId" | "type" | "payload" | "round"> &
+  Partial<TriggerRecord> & { now: number }): Omit<TriggerRecord, "rootId"> {
   return {
     id: newId(),
     toPerson: false,
@@ -164,6 +157,6 @@ export function newTrigger(
     fence: null,
     createdAt: now,
     closedAt: null,
-    ...given,
+    ...row,
   };
 }

@@ -3,7 +3,7 @@ import { makeVoid } from "./admit.ts";
 import { closeRound } from "./round.ts";
 import { voidUnread } from "./trigger.ts";
 
-export interface CancelOrder {
+interface CancelOrder {
   /** Who cancelled, as text for the callback: "the user", "its parent". */
   readonly by: string;
   readonly reason: string | null;
@@ -28,15 +28,13 @@ export async function cancelSubtree(tx: Tx, session: SessionRecord, order: Cance
   for (const child of detached) await detach(tx, child, order.now);
   const ours = subtree.filter((each) => each.origin === "managed" && each.endedAt === null);
   const open = ours.filter((each) => each.roundOpen);
-  for (const each of ours) await bury(tx, each, order);
+  for (const each of ours) await markEnded(tx, each, order);
   // From the leaves up, so that no round closes as completed because its children have ended.
   for (const each of open.toReversed()) {
     const isNamed = each.id === session.id;
     await closeRound(tx, each, {
       outcome: "cancelled",
-      reason: order.reason,
-      by: order.by,
-      now: order.now,
+      ...order,
       stoppedBelow: isNamed ? open.length - 1 : 0,
       ...(isNamed ? {} : { silent: "its parent was cancelled with it" }),
     });
@@ -98,9 +96,10 @@ async function collect(
   const tree = await tx.sessions.tree(session.rootId);
   const subtree = [session];
   const detached: SessionRecord[] = [];
-  for (let at = 0; at < subtree.length; at++) {
+  // The loop also visits the sessions that it adds.
+  for (const { id } of subtree) {
     for (const child of tree) {
-      if (child.parentId !== subtree[at]!.id || child.detachedAt !== null) continue;
+      if (child.parentId !== id || child.detachedAt !== null) continue;
       if (child.onParentEnd === "detach" && child.endedAt === null) detached.push(child);
       else subtree.push(child);
     }
@@ -108,33 +107,33 @@ async function collect(
   return { subtree, detached };
 }
 
-async function bury(tx: Tx, session: SessionRecord, order: CancelOrder): Promise<void> {
+async function markEnded(tx: Tx, session: SessionRecord, { by, reason, now }: CancelOrder): Promise<void> {
   const patch = {
-    endedAt: order.now,
+    endedAt: now,
     endReason: "cancelled",
-    endBy: order.by,
-    endNote: order.reason,
-    updatedAt: order.now,
+    endBy: by,
+    endNote: reason,
+    updatedAt: now,
     // Closing a finished session is not activity, so its time of last activity stays.
-    ...(session.roundOpen ? { lastActivityAt: order.now } : {}),
+    ...(session.roundOpen ? { lastActivityAt: now } : {}),
   } as const;
   Object.assign(session, patch);
   await tx.sessions.patch(session.id, patch);
-  await tx.tokens.revokeOfSession(session.id, order.now);
+  await tx.tokens.revokeOfSession(session.id, now);
   for (const message of await tx.messages.ofSession(session.id, ["queued"])) {
-    await makeVoid(tx, message, { reason: "the session was cancelled", now: order.now });
+    await makeVoid(tx, message, { reason: "the session was cancelled", now });
   }
   for (const trigger of await tx.triggers.ofSession(session.id)) {
     if (trigger.status !== "open" || trigger.type === "session_complete") continue;
-    await tx.triggers.close(trigger.id, { status: "withdrawn", closedAt: order.now });
-    await voidUnread(tx, trigger, order.now);
+    await tx.triggers.close(trigger.id, { status: "withdrawn", closedAt: now });
+    await voidUnread(tx, trigger, now);
   }
   tx.append({
     sessionId: session.id,
     type: "session.ended",
     text: session.parentId === null ? null : `child session ${session.id} cancelled`,
-    data: { reason: "cancelled", by: order.by, note: order.reason },
-    at: order.now,
+    data: { reason: "cancelled", by, note: reason },
+    at: now,
   });
   tx.wake(session.id);
 }

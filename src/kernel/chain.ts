@@ -32,7 +32,7 @@ export interface Chain {
 }
 
 /** Returns a chain's remaining steps, which are in the row of the current step. */
-export function stepsLeft(session: SessionRecord): readonly ChainStep[] {
+function stepsLeft(session: SessionRecord): readonly ChainStep[] {
   const { chain } = session.spawnConfig;
   return Array.isArray(chain) ? (chain as ChainStep[]) : [];
 }
@@ -44,17 +44,12 @@ export function stepsLeft(session: SessionRecord): readonly ChainStep[] {
 export async function chainProblem(tx: Tx, done: SessionRecord, now: number): Promise<string | null> {
   const left = stepsLeft(done).length;
   const pace = done.spawnConfig["chainPace"] as Chain["chainPace"] | undefined;
-  if (left === 0 || pace === undefined || done.outcome !== "completed") return null;
-  const refusal = paceLimit(
-    {
-      spawnsLastMinute: await tx.sessions.spawnedSince(done.rootId, now - 60_000),
-      spawnsEver: (await tx.tree.byId(done.rootId))?.spawnCount ?? 0,
-    },
-    pace,
-  );
-  return refusal === null
-    ? null
-    : `its chain ended here, ${count(left, "step")} before its end: ${refusal.code}`;
+  if (left === 0 || pace === undefined) return null;
+  const spawnsLastMinute = await tx.sessions.spawnedSince(done.rootId, now - 60_000);
+  const spawnsEver = (await tx.tree.byId(done.rootId))?.spawnCount ?? 0;
+  const refusal = paceLimit({ spawnsLastMinute, spawnsEver }, pace);
+  if (refusal === null) return null;
+  return `its chain ended here, ${count(left, "step")} before its end: ${refusal.code}`;
 }
 
 /**
@@ -63,11 +58,12 @@ export async function chainProblem(tx: Tx, done: SessionRecord, now: number): Pr
  */
 export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): Promise<SessionRecord | null> {
   const [next, ...rest] = stepsLeft(done);
-  if (next === undefined || done.outcome !== "completed") return null;
+  if (next === undefined) return null;
   const { report } = await reportOfTurns(tx, await tx.turns.ofRound(done.id, done.round));
   const previous = fence(report ?? "", newDeliveryId(), 65_536).text;
   const task = next.task.replaceAll("{previous}", () => previous);
-  const { profile } = next.effective;
+  const { effective } = next;
+  const { agent, profile, model } = effective;
   const prompt = withInstructions(task, { profile, instructions: next.instructions ?? null });
   const id = newId();
   const step: SessionRecord = {
@@ -81,10 +77,10 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
     shortId: shortId(id),
     name: null,
     title: excerpt(next.task, 80),
-    agent: next.effective.agent,
-    profile: next.effective.profile,
-    model: next.effective.model,
-    effective: next.effective,
+    agent,
+    profile,
+    model,
+    effective,
     spawnConfig: { ...done.spawnConfig, prompt: excerpt(prompt, 400), chain: rest },
     evidence: { state: "queued", reason: "accepted, not started yet", confidence: "certain", at: now },
     createdAt: now,
@@ -100,23 +96,11 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
   const { chain: _, ...asked } = done.spawnConfig;
   await tx.sessions.patch(done.id, { spawnConfig: asked });
   await tx.tree.countSpawn();
-  const data = {
-    parentId: step.parentId,
-    agent: step.agent,
-    model: step.model,
-    depth: step.depth,
-    name: null,
-  };
-  tx.append({ sessionId: id, type: "session.created", text: null, data, at: now });
+  const data = { parentId: step.parentId, agent, model, depth: step.depth, name: null };
+  tx.append({ sessionId: id, type: "session.created", data, at: now });
   if (given !== null) await appendEntries(tx, id, [given.entry]);
-  await admit(tx, step, {
-    now,
-    kind: "prompt",
-    senderKind: "session",
-    senderId: done.parentId,
-    delivery: "followUp",
-    body: prompt,
-  });
+  const sender = { senderKind: "session", senderId: done.parentId } as const;
+  await admit(tx, step, { now, kind: "prompt", ...sender, delivery: "followUp", body: prompt });
   return step;
 }
 

@@ -8,14 +8,8 @@ export async function appendEntries(
 ): Promise<EntryRecord[]> {
   if (entries.length === 0) return [];
   const appended = await tx.entries.append(sessionId, entries);
-  for (const entry of appended) {
-    tx.append({
-      sessionId,
-      type: "entry.appended",
-      text: null,
-      data: { index: entry.index, kind: entry.kind, author: entry.author, turnId: entry.turnId },
-      at: entry.at,
-    });
+  for (const { index, kind, author, turnId, at } of appended) {
+    tx.append({ sessionId, type: "entry.appended", data: { index, kind, author, turnId }, at });
   }
   return appended;
 }

@@ -66,17 +66,9 @@ export async function inherited(
     constraints: isCut ? facts.constraints : null,
   };
   const text = redactBriefly(brief?.text ?? `A fork of the conversation of ${parent.shortId}.`);
-  return {
-    entry: {
-      turnId: null,
-      author: "daemon",
-      kind: "inherited",
-      body: { text, input: data },
-      isSubagent: false,
-      at: of.now,
-    },
-    bytes: brief === null ? 0 : byteLength(text),
-  };
+  const by = { turnId: null, author: "daemon", isSubagent: false, at: of.now } as const;
+  const entry = { ...by, kind: "inherited", body: { text, input: data } } as const;
+  return { entry, bytes: brief === null ? 0 : byteLength(text) };
 }
 
 /** Makes the brief for a session whose own conversation could not be loaded and starts anew. */
@@ -93,7 +85,7 @@ export async function ownBrief(
 }
 
 /** Returns the constraints for a session's children: its own, and those of all its ancestors. */
-export async function activeConstraints(
+async function activeConstraints(
   reads: Pick<Reads, "checkpoints">,
   session: SessionRecord,
   own: Readonly<Record<string, string>>,
@@ -153,8 +145,8 @@ async function recentEntries(
   const after = Math.max(of.after, session.entryCount - 1 - LOOKED_AT_MAX);
   const most = { bytesMax: of.tailChars * 16, entryBytesMax: of.tailChars * 4, limit: PAGE };
   const open = await reads.drafts.ofSession(session.id);
-  const isTold = open?.kind === "text" && open.turnId !== of.withoutTurnId;
-  const entries: EntryRecord[] = isTold ? [open] : [];
+  const isShown = open?.kind === "text" && open.turnId !== of.withoutTurnId;
+  const entries: EntryRecord[] = isShown ? [open] : [];
   let before: number = Number.MAX_SAFE_INTEGER;
   for (let read = 0; read < SHOWN_MAX && before > after + 1;) {
     const page = await reads.entries.tail(session.id, { kinds: SHOWN_KINDS, after, before, ...most });

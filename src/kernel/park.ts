@@ -2,7 +2,7 @@ import { reserve } from "../domain/budget.ts";
 import type { MessageRecord, Parked, Reads, SessionRecord, Tx, TriggerRecord } from "../store/port/store.ts";
 import { admit } from "./admit.ts";
 import { accountsOf } from "./budget.ts";
-import { tellOf } from "./trigger.ts";
+import { sendTrigger } from "./trigger.ts";
 import { newTrigger } from "./callback.ts";
 
 export interface ErrorPayload {
@@ -23,7 +23,7 @@ export async function raiseError(
   const row = newTrigger({ sessionId, toId, type: "session_error", payload, round, now });
   await tx.triggers.add(row);
   const data = { triggerId: row.id, type: "session_error", ...payload };
-  tx.append({ sessionId, type: "trigger.opened", text: null, data, at: now });
+  tx.append({ sessionId, type: "trigger.opened", data, at: now });
   return { ...row, rootId: tx.rootId };
 }
 
@@ -37,8 +37,8 @@ export async function park(
   { parked, error }: { parked: Parked; error: ErrorPayload },
 ): Promise<void> {
   await parkForRetry(tx, session, parked);
-  if (await wasTold(tx, session, parked.on)) return;
-  await raiseAndTell(tx, session, { error, now: parked.since });
+  if (await wasReported(tx, session, parked.on)) return;
+  await raiseAndSend(tx, session, { error, now: parked.since });
 }
 
 /** Reports to the parent and the person that a working session is silent, until it is heard again. */
@@ -47,7 +47,7 @@ export async function raiseSilence(
   session: SessionRecord,
   { error, now }: { error: string; now: number },
 ): Promise<void> {
-  const trigger = await raiseAndTell(tx, session, { error: { error, kind: "silence" }, now });
+  const trigger = await raiseAndSend(tx, session, { error: { error, kind: "silence" }, now });
   await tx.triggers.patch(trigger.id, { toPerson: true });
 }
 
@@ -56,16 +56,16 @@ export async function withdrawSilence(tx: Tx, session: SessionRecord, now: numbe
 }
 
 /** Raises an error and sends it to the parent as a separate message, because the round stays open. */
-async function raiseAndTell(
+async function raiseAndSend(
   tx: Tx,
   session: SessionRecord,
   { error, now }: { error: ErrorPayload; now: number },
 ): Promise<TriggerRecord> {
   const trigger = await raiseError(tx, session, { error, now });
   const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
-  const isHeard =
+  const mayNotify =
     parent !== null && parent.endedAt === null && session.detachedAt === null && session.callback.enabled;
-  if (isHeard) await tellOf(tx, parent, { trigger, now, delivery: "followUp" });
+  if (mayNotify) await sendTrigger(tx, parent, { trigger, now, delivery: "followUp" });
   return trigger;
 }
 
@@ -141,12 +141,12 @@ const RETRY_GO_ON =
 const RETRY_ANEW =
   "[Kinfold] Your model's provider was in trouble before you could begin. Here is your task again; you may have seen it already.";
 
-export const GO_ON =
+const GO_ON =
   "[Kinfold] The usage limit is over. Continue your turn from where it stopped. Interrupted calls may have taken effect: check them before you repeat them.";
 
 function changed(tx: Tx, session: SessionRecord, now: number): void {
   const data = { parked: session.parked };
-  tx.append({ sessionId: session.id, type: "session.updated", text: null, data, at: now });
+  tx.append({ sessionId: session.id, type: "session.updated", data, at: now });
 }
 
 export async function parkedError(
@@ -155,34 +155,33 @@ export async function parkedError(
 ): Promise<TriggerRecord | null> {
   if (session.parked === null) return null;
   const triggers = await reads.triggers.ofSession(session.id);
-  const isIt = (each: TriggerRecord): boolean => each.type === "session_error" && each.status === "open";
-  return triggers.findLast((each) => isIt(each) && each.round === session.round) ?? null;
+  return triggers.findLast((each) => isErrorOf(session, each) && each.status === "open") ?? null;
 }
 
 /**
  * Whether the error was already reported: an exhausted budget is reported once per round, a vendor limit
  * every time.
  */
-async function wasTold(tx: Tx, session: SessionRecord, on: Parked["on"]): Promise<boolean> {
+async function wasReported(tx: Tx, session: SessionRecord, on: Parked["on"]): Promise<boolean> {
   if (on === "limit") return false;
   const triggers = await tx.triggers.ofSession(session.id);
-  return triggers.some(
-    (each) =>
-      each.type === "session_error" && each.round === session.round && each.payload["kind"] === "budget",
-  );
+  return triggers.some((each) => isErrorOf(session, each) && each.payload["kind"] === "budget");
+}
+
+/** Whether the trigger is an error in the session's current round. */
+function isErrorOf(session: SessionRecord, { type, round }: TriggerRecord): boolean {
+  return type === "session_error" && round === session.round;
 }
 
 async function withdrawErrors(
   tx: Tx,
   session: SessionRecord,
-  of: { now: number; isWanted: (trigger: TriggerRecord) => boolean },
+  { now, isWanted }: { now: number; isWanted: (trigger: TriggerRecord) => boolean },
 ): Promise<void> {
-  const { now } = of;
   for (const trigger of await tx.triggers.ofSession(session.id)) {
-    const isOfRound = trigger.type === "session_error" && trigger.round === session.round;
-    if (!isOfRound || trigger.status !== "open" || !of.isWanted(trigger)) continue;
+    if (!isErrorOf(session, trigger) || trigger.status !== "open" || !isWanted(trigger)) continue;
     await tx.triggers.close(trigger.id, { status: "withdrawn", closedAt: now });
     const data = { triggerId: trigger.id, type: trigger.type, status: "withdrawn", by: null };
-    tx.append({ sessionId: session.id, type: "trigger.closed", text: null, data, at: now });
+    tx.append({ sessionId: session.id, type: "trigger.closed", data, at: now });
   }
 }

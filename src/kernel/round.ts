@@ -36,7 +36,7 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
     outcomeReason: end.reason,
     backgroundUntil: null,
     parked: null,
-    held: holdAfter(end.outcome),
+    held: HELD_AFTER[end.outcome],
     seen: false,
     updatedAt: end.now,
   };
@@ -50,7 +50,8 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
     at: end.now,
   });
   await callBackAtEnd(tx, session, await afterStep(tx, session, end));
-  await closeParentIfOver(tx, session, end.now);
+  if (session.parentId !== null && session.detachedAt === null)
+    await closeIfOver(tx, session.parentId, end.now);
   await openForQueued(tx, session, end.now);
 }
 
@@ -59,7 +60,7 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
  * the callback says why the chain ends.
  */
 async function afterStep(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<RoundEnd> {
-  if (end.outcome !== "completed" || !isStep(session)) return end;
+  if (end.outcome !== "completed" || session.spawnConfig["chain"] === undefined) return end;
   const problem = await chainProblem(tx, session, end.now);
   if (problem !== null) {
     const { chain: _, ...spawnConfig } = session.spawnConfig;
@@ -69,10 +70,6 @@ async function afterStep(tx: Tx, session: SessionRecord, end: RoundEnd): Promise
   }
   const next = await beginNextStep(tx, session, end.now);
   return next === null ? end : { ...end, silent: "its chain goes on" };
-}
-
-function isStep({ spawnConfig }: SessionRecord): boolean {
-  return spawnConfig["chain"] !== undefined;
 }
 
 /** Opens a new round for messages left in the inbox after an interruption; it gets its own callback. */
@@ -124,12 +121,5 @@ export async function roundFacts(
   };
 }
 
-async function closeParentIfOver(tx: Tx, session: SessionRecord, now: number): Promise<void> {
-  if (session.parentId === null || session.detachedAt !== null) return;
-  await closeIfOver(tx, session.parentId, now);
-}
-
-function holdAfter(outcome: Outcome): "failed" | "stopped" | null {
-  if (outcome === "failed") return "failed";
-  return outcome === "cancelled" ? "stopped" : null;
-}
+/** Whether a round's end keeps the inbox from being taken, and why. */
+const HELD_AFTER = { completed: null, failed: "failed", cancelled: "stopped", interrupted: null } as const;

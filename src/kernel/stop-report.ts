@@ -73,12 +73,12 @@ export async function callbacksKnown(
 
 /** Returns the session and its ended descendants. The tree is ordered by depth. */
 async function endedWith(reads: Look, session: SessionRecord): Promise<SessionRecord[]> {
-  const ended = [session];
-  const inside = new Set([session.id]);
-  for (const each of await reads.sessions.tree(session.rootId)) {
-    if (each.endedAt === null || each.parentId === null || !inside.has(each.parentId)) continue;
-    inside.add(each.id);
-    ended.push(each);
-  }
-  return ended;
+  const ids = new Set<string | null>([session.id]);
+  const tree = await reads.sessions.tree(session.rootId);
+  const below = tree.filter(({ id, parentId, endedAt }) => {
+    const isBelow = endedAt !== null && ids.has(parentId);
+    if (isBelow) ids.add(id);
+    return isBelow;
+  });
+  return [session, ...below];
 }

@@ -6,15 +6,15 @@ import { redactBriefly } from "../secrets/redact-long.ts";
 import { type TriggerSender, renderAnswer, renderAnswered, renderTrigger } from "../domain/trigger-text.ts";
 import type { MessageRecord, SessionRecord, TriggerRecord, Tx } from "../store/port/store.ts";
 import { admit, makeVoid } from "./admit.ts";
+import { newTrigger } from "./callback.ts";
 import { noteAnswered } from "./form-entry.ts";
-import { newId } from "../system/id.ts";
 import { closeIfOver } from "./round.ts";
 import { excerpt } from "../secrets/redact.ts";
 
 /** The name of a person in an answer; no session or API key may have it. */
 export const THE_USER = "the user";
 
-export interface Raise {
+interface Raise {
   readonly type: string;
   readonly payload: Record<string, unknown>;
   readonly default: string | null;
@@ -43,29 +43,13 @@ export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promi
     parentMs: order.parentMs,
     defaultMs: order.defaultMs,
   });
-  const trigger: TriggerRecord = {
-    id: newId(),
-    rootId: tx.rootId,
-    sessionId: session.id,
-    toId: parent?.id ?? null,
-    toPerson,
-    type: order.type,
-    payload: order.payload,
-    status: "open",
-    round: session.round,
-    ...deadlines,
-    default: order.default,
-    originalId: null,
-    context: null,
-    answer: null,
-    seenAt: null,
-    fence: order.fence,
-    createdAt: order.now,
-    closedAt: null,
-  };
+  const { type, payload, fence, now } = order;
+  const asked = { type, payload, default: order.default, fence, ...deadlines, now };
+  const row = newTrigger({ ...asked, sessionId: session.id, toId: parent?.id ?? null, round: session.round });
+  const trigger: TriggerRecord = { ...row, rootId: tx.rootId, toPerson };
   await tx.triggers.add(trigger);
-  opened(tx, trigger, order.now);
-  if (parent !== null) await tellOf(tx, parent, { trigger, now: order.now, delivery: "steer" });
+  opened(tx, trigger, now);
+  if (parent !== null) await sendTrigger(tx, parent, { trigger, now, delivery: "steer" });
   return trigger;
 }
 
@@ -103,7 +87,7 @@ export async function askPerson(tx: Tx, trigger: TriggerRecord, now: number): Pr
 
 /**
  * Closes a trigger by compare-and-set; returns false if it was already closed. The answer becomes a message
- * to the asker (see `hasHearer`). If the asker still waits in a call, the call returns that message.
+ * to the asker (see `becomesMessage`). If the asker still waits in a call, the call returns that message.
  */
 export async function closeTrigger(
   tx: Tx,
@@ -119,9 +103,10 @@ export async function closeTrigger(
   const origin = trigger.originalId === null ? trigger : await tx.triggers.byId(trigger.originalId);
   if (origin === null) return true;
   const asker = await tx.sessions.byId(origin.sessionId);
-  if (asker !== null) await tellReader(tx, asker, { trigger: origin, ...end });
+  if (asker !== null) await notifyReader(tx, asker, { trigger: origin, ...end });
   if (asker === null || asker.endedAt !== null) return true;
-  if (answer !== null && hasHearer(origin)) await admitAnswer(tx, asker, { trigger: origin, answer, now });
+  if (answer !== null && becomesMessage(origin))
+    await admitAnswer(tx, asker, { trigger: origin, answer, now });
   else if (answer !== null) {
     const by = await senderKindOf(tx, answer);
     await noteAnswered(tx, origin, { answer, author: by === "outside" ? "person" : by, at: now });
@@ -136,12 +121,11 @@ export async function closeTrigger(
  * Updates the session that was asked when another caller answers: a question still in its inbox becomes void,
  * because it would look open; a reader who has seen it gets a notice with the answer.
  */
-async function tellReader(
+async function notifyReader(
   tx: Tx,
   asker: SessionRecord,
-  { trigger, ...end }: { trigger: TriggerRecord; answer: Answer | null; now: number },
+  { trigger, answer, now }: { trigger: TriggerRecord; answer: Answer | null; now: number },
 ): Promise<void> {
-  const { answer, now } = end;
   if (trigger.toId === null || trigger.toId === trigger.sessionId) return;
   const wasUnread = await voidUnread(tx, trigger, now);
   // A reader who escalated the question was promised the answer.
@@ -179,7 +163,7 @@ export async function voidUnread(tx: Tx, trigger: TriggerRecord, now: number): P
  * Whether an answer becomes a message to the asker. A vendor's own request gets it in its process, an end or
  * an error asks nothing, and a trigger from outside has its answer in its row.
  */
-function hasHearer({ type, fence, sessionId, toId }: TriggerRecord): boolean {
+function becomesMessage({ type, fence, sessionId, toId }: TriggerRecord): boolean {
   return fence === null && !needsNoAnswer(type) && toId !== sessionId;
 }
 
@@ -198,9 +182,8 @@ export async function withdrawOf(
 export async function admitAnswer(
   tx: Tx,
   asker: SessionRecord,
-  { trigger, ...end }: { trigger: TriggerRecord; answer: Answer; now: number },
+  { trigger, answer, now }: { trigger: TriggerRecord; answer: Answer; now: number },
 ): Promise<void> {
-  const { answer, now } = end;
   const senderKind = await senderKindOf(tx, answer);
   await admit(tx, asker, {
     now,
@@ -228,26 +211,23 @@ export function askedText(trigger: Pick<TriggerRecord, "type" | "payload">): str
   return String(payload["title"] ?? payload["command"] ?? payload["tool"] ?? trigger.type);
 }
 
-export async function tellOf(
+/** Puts a trigger into the inbox of the session that it asks. */
+export async function sendTrigger(
   tx: Tx,
   reader: SessionRecord,
-  { trigger, ...how }: { trigger: TriggerRecord; now: number; delivery: "steer" | "followUp" },
+  { trigger, now, delivery }: { trigger: TriggerRecord; now: number; delivery: "steer" | "followUp" },
 ): Promise<MessageRecord> {
-  const { now, delivery } = how;
+  const { sessionId, type, payload, defaultAt } = trigger;
+  const isOutside = sessionId === reader.id;
   return admit(tx, reader, {
     now,
     kind: "trigger",
-    senderKind: trigger.sessionId === reader.id ? "outside" : "session",
-    senderId: trigger.sessionId === reader.id ? null : trigger.sessionId,
+    senderKind: isOutside ? "outside" : "session",
+    senderId: isOutside ? null : sessionId,
     delivery,
     body: null,
-    data: {
-      type: trigger.type,
-      payload: trigger.payload,
-      defaultAt: trigger.defaultAt,
-      default: trigger.default,
-    },
-    metadata: { triggerId: trigger.id, type: trigger.type },
+    data: { type, payload, defaultAt, default: trigger.default },
+    metadata: { triggerId: trigger.id, type },
   });
 }
 
@@ -270,7 +250,7 @@ function isWakenBy(parent: SessionRecord, child: SessionRecord): boolean {
 function opened(tx: Tx, trigger: TriggerRecord, now: number): void {
   const { id, type, toId, toPerson } = trigger;
   const data = { triggerId: id, type, toId, toPerson, asked: excerpt(askedText(trigger), 400) };
-  tx.append({ sessionId: trigger.sessionId, type: "trigger.opened", text: null, data, at: now });
+  tx.append({ sessionId: trigger.sessionId, type: "trigger.opened", data, at: now });
 }
 
 function closed(
@@ -279,10 +259,10 @@ function closed(
   end: { status: string; answer: Answer | null; now: number },
 ): void {
   const data = { triggerId: trigger.id, type: trigger.type, status: end.status, by: end.answer?.by ?? null };
-  tx.append({ sessionId: trigger.sessionId, type: "trigger.closed", text: null, data, at: end.now });
+  tx.append({ sessionId: trigger.sessionId, type: "trigger.closed", data, at: end.now });
 }
 
-export type TriggerMessage = Pick<
+type TriggerMessage = Pick<
   MessageRecord,
   "kind" | "data" | "deliveryId" | "repeated" | "senderId" | "metadata" | "admittedAt"
 >;

@@ -2,7 +2,7 @@ import type { FireOutput, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { isBlocking } from "../../domain/trigger.ts";
 import { hashOf } from "../../system/id.ts";
-import { tellOf } from "../../kernel/trigger.ts";
+import { sendTrigger } from "../../kernel/trigger.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
@@ -55,7 +55,7 @@ export async function fire(
       now,
     });
     await tx.triggers.add(row);
-    const sent = await tellOf(tx, fresh, {
+    const sent = await sendTrigger(tx, fresh, {
       trigger: { ...row, rootId: tx.rootId },
       now,
       delivery: input.deliverAs,

@@ -307,7 +307,7 @@ export interface Tx extends Reads {
   wake(sessionId: string): void;
 }
 
-export type NewEvent = Omit<EventRecord, "rootId" | "seq" | "xid">;
+export type NewEvent = Pick<EventRecord, "sessionId" | "type" | "data" | "at"> & { text?: string | null };
 export type NewMessage = Omit<MessageRecord, "rootId" | "position">;
 /** `isClean`: the body is already redacted and is not redacted again. */
 export type NewEntry = Omit<EntryRecord, "rootId" | "sessionId" | "index"> & { isClean?: boolean };

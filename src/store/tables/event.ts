@@ -56,7 +56,7 @@ export async function writeEvents(
     WHERE root_id = ${rootId} RETURNING seq`);
   if (counted === null) throw new Error(`tree ${rootId} has no row`);
   const first = valueOf(counted[0], number()) - added.length + 1;
-  const records = added.map((event, i) => ({ ...event, rootId, xid, seq: first + i }));
+  const records = added.map((event, i) => ({ text: null, ...event, rootId, xid, seq: first + i }));
   for (let at = 0; at < records.length; at += ROWS_MAX) {
     await q.run(events.insert(records.slice(at, at + ROWS_MAX)));
   }
