@@ -26,8 +26,7 @@ export interface DriversOptions {
 export function createDrivers(options: DriversOptions): Map<string, Driver> {
   const { log, config } = options;
   const home = options.home ?? dirname(options.simDir);
-  const hidden = options.home === undefined ? {} : { home: options.home };
-  const host = lateHost({ sandbox: options.sandbox, log, ...hidden });
+  const host = lateHost({ sandbox: options.sandbox, log, home: options.home });
   const drivers = new Map<string, Driver>();
   const versions = new Versions(join(agentsDirOf(home), "versions.json"));
   for (const vendor of VENDORS) {
@@ -38,19 +37,7 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
   for (const [name, agent] of Object.entries(config.agents)) {
     // A vendor in the configuration keeps its driver; the configuration only changes its command.
     if (drivers.has(name)) continue;
-    drivers.set(
-      name,
-      createAcpDriver({
-        name,
-        title: agent.title ?? name,
-        command: agent.command,
-        env: agent.env,
-        model: agent.model ?? null,
-        howToInstall: agent.howToInstall ?? null,
-        host,
-        log,
-      }),
-    );
+    drivers.set(name, createAcpDriver({ ...agent, name, title: agent.title ?? name, host, log }));
   }
   if (drivers.has("sim")) log.warn({}, "configuration overrides the built-in agent sim");
   else drivers.set("sim", createSimDriver({ host, simDir: options.simDir, log }));

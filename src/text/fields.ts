@@ -9,3 +9,8 @@ export function isFields(value: unknown): value is Fields {
 export function fieldsOf(value: unknown): Fields {
   return isFields(value) ? value : {};
 }
+
+/** Returns 0 for any value that is not a number. */
+export function numberOf(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}

@@ -1,8 +1,8 @@
 import type { McpServer, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Permission } from "../../contract/index.ts";
 import type { AgentUpdate, OpenRequest } from "../port.ts";
-import { SERVER_NAME } from "./update/own-tool.ts";
-import type { OwnTool } from "./update/own-tool.ts";
+import type { Fields } from "../../text/fields.ts";
+import { type OwnTool, SERVER_NAME } from "./update/own-tool.ts";
 
 /** One vendor's deviations from plain ACP. A plain ACP agent has none. */
 export interface Dialect {
@@ -11,7 +11,7 @@ export interface Dialect {
   /** The MCP servers to offer, including Kinfold's own. Default: `plainServers`. */
   readonly servers?: (request: OpenRequest) => McpServer[];
   /** The `_meta` of the requests that open, load or fork a session. */
-  readonly meta?: (request: OpenRequest) => Readonly<Record<string, unknown>>;
+  readonly meta?: (request: OpenRequest) => Fields | undefined;
   /** The vendor's names for each mode, best first. If the agent accepts none, no session is opened. */
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
   /** The answer to permission requests in this mode, for vendors that ask in spite of their mode. */

@@ -1,8 +1,9 @@
 import { isAlive } from "../../system/proc.ts";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { findCommand } from "../process/environment.ts";
+import { readPackage } from "./version.ts";
 
 /** A program of the ACP project that starts a vendor's agent and speaks ACP for it. */
 export interface AdapterPackage {
@@ -36,14 +37,13 @@ export function locateAdapter(
   adapter: AdapterPackage,
   location: AdapterLocation,
 ): { readonly path: string } | { readonly problem: string } {
-  const folder = packageFolder(adapter, location);
+  const folder = join(location.agentsDir, adapter.name, "node_modules", adapter.package);
   const path = join(folder, adapter.entry);
   if (!existsSync(path)) return { problem: "Kinfold's adapter for it is not installed" };
-  const found = installedVersion(folder);
-  if (found === adapter.version) return { path };
-  return {
-    problem: `Kinfold's adapter for it is version ${found ?? "unknown"}, but version ${adapter.version} is needed`,
-  };
+  const { version = "unknown" } = readPackage(folder);
+  if (version === adapter.version) return { path };
+  const problem = `Kinfold's adapter for it is version ${String(version)}, but version ${adapter.version} is needed`;
+  return { problem };
 }
 
 /**
@@ -83,21 +83,6 @@ async function removeAbandoned({ name }: AdapterPackage, { agentsDir }: AdapterL
   for (const folder of await readdir(agentsDir)) {
     if (!folder.startsWith(`.${name}-`) || isAlive(Number(folder.slice(name.length + 2)))) continue;
     await rm(join(agentsDir, folder), { recursive: true, force: true });
-  }
-}
-
-function packageFolder(adapter: AdapterPackage, location: AdapterLocation): string {
-  return join(location.agentsDir, adapter.name, "node_modules", adapter.package);
-}
-
-function installedVersion(folder: string): string | null {
-  try {
-    const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
-      version?: string;
-    };
-    return version ?? null;
-  } catch {
-    return null;
   }
 }
 

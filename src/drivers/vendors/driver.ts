@@ -10,7 +10,7 @@ import { agentEnvironment, findCommand } from "../process/environment.ts";
 import type { Driver, OpenRequest } from "../port.ts";
 import type { ProcessHost } from "../process/process.ts";
 import { locateAdapter } from "./adapter.ts";
-import type { Look, Surroundings, Vendor } from "./vendor.ts";
+import type { Surroundings, Vendor } from "./vendor.ts";
 import type { Versions } from "./version.ts";
 
 export interface VendorOptions {
@@ -90,15 +90,9 @@ export function findVendor(vendor: Vendor, options: Pick<VendorOptions, "home" |
   return { program, command: [process.execPath, adapter.path], problem: null, howToInstall: null };
 }
 
-export function isSignedIn(vendor: Vendor): boolean | null {
-  const look: Look = {
-    env: process.env,
-    home: homedir(),
-    platform: process.platform,
-    has: existsSync,
-    read: readSmall,
-  };
-  return vendor.signedIn(look);
+function isSignedIn(vendor: Vendor): boolean | null {
+  const { env, platform } = process;
+  return vendor.signedIn({ env, home: homedir(), platform, has: existsSync, read: readSmall });
 }
 
 async function describe(vendor: Vendor, options: VendorOptions, env: readonly string[]) {
@@ -128,28 +122,15 @@ function dialectOf(vendor: Vendor, options: VendorOptions, version: () => string
     closed: closedTo(request.cwd, options.home),
     folder: join(agentsDirOf(options.home), vendor.name),
   });
-  const { servers, meta } = vendor;
+  const { steer } = vendor.known;
   return {
+    ...vendor,
     launch: (request) => launchOf(vendor, options, { request, at: at(request) }),
-    ...(servers === undefined ? {} : { servers }),
-    ...(meta === undefined ? {} : { meta: (request: OpenRequest) => meta(request, at(request)) }),
-    ...(vendor.modes === undefined ? {} : { modes: vendor.modes }),
-    ...(vendor.load === undefined ? {} : { load: vendor.load }),
-    ...(vendor.startsFirstAlone === undefined ? {} : { startsFirstAlone: vendor.startsFirstAlone }),
-    ...(vendor.countsLastCall === undefined ? {} : { countsLastCall: vendor.countsLastCall }),
-    ...(vendor.ownTool === undefined ? {} : { ownTool: vendor.ownTool }),
-    ...(vendor.isNoise === undefined ? {} : { isNoise: vendor.isNoise }),
-    ...(vendor.callUsage === undefined ? {} : { callUsage: vendor.callUsage }),
-    ...(vendor.retrying === undefined ? {} : { retrying: vendor.retrying }),
-    ...secondPromptOf(vendor),
+    meta: (request) => vendor.meta?.(request, at(request)),
+    ...(steer === "queue" || steer === "restart" ? { secondPrompt: steer } : {}),
     answers: { full: "allow", ...(vendor.asksInReadOnly === true ? { "read-only": "deny" } : {}) },
     version,
   };
-}
-
-function secondPromptOf(vendor: Vendor): Pick<Dialect, "secondPrompt"> {
-  const { steer } = vendor.known;
-  return steer === "queue" || steer === "restart" ? { secondPrompt: steer } : {};
 }
 
 function launchOf(

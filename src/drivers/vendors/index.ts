@@ -7,7 +7,7 @@ import type { Vendor } from "./vendor.ts";
 
 export const VENDORS: readonly Vendor[] = [claude, codex, gemini, opencode, goose];
 
-export { agentsDirOf, findVendor, isSignedIn } from "./driver.ts";
+export { agentsDirOf } from "./driver.ts";
 export { installAdapter, locateAdapter } from "./adapter.ts";
-export type { AdapterPackage, InstallProgress, InstallResult } from "./adapter.ts";
+export type { AdapterPackage, InstallProgress } from "./adapter.ts";
 export type { Vendor } from "./vendor.ts";

@@ -5,10 +5,18 @@ import type { AgentUpdate } from "../port.ts";
 import { plainOwnTool } from "../acp/update/own-tool.ts";
 import type { OwnTool } from "../acp/update/own-tool.ts";
 import { ToolCalls } from "../acp/update/tool-call.ts";
-import { claudeOwnTool } from "./claude/own-tool.ts";
-import { codexOwnTool } from "./codex/own-tool.ts";
-import { geminiOwnTool } from "./gemini/own-tool.ts";
-import { opencodeOwnTool } from "./opencode/own-tool.ts";
+import { VENDORS } from "./index.ts";
+
+const claudeOwnTool = ownToolOf("claude");
+const codexOwnTool = ownToolOf("codex");
+const geminiOwnTool = ownToolOf("gemini");
+const opencodeOwnTool = ownToolOf("opencode");
+
+function ownToolOf(name: string): OwnTool {
+  const ownTool = VENDORS.find((vendor) => vendor.name === name)?.ownTool;
+  assert.ok(ownTool);
+  return ownTool;
+}
 
 /** Returns which of our tools a permission request is for, after these updates of the same call. */
 function asked(ownTool: OwnTool, ...updates: object[]): string | null {

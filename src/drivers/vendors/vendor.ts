@@ -1,12 +1,12 @@
-import type { McpServer } from "@agentclientprotocol/sdk/unstable";
-import type { Agent, Permission } from "../../contract/index.ts";
-import type { Dialect, LoadHabit } from "../acp/dialect.ts";
+import type { Agent } from "../../contract/index.ts";
+import type { Dialect } from "../acp/dialect.ts";
 import type { Enforcement, OpenRequest } from "../port.ts";
+import type { Fields } from "../../text/fields.ts";
 import type { AdapterPackage } from "./adapter.ts";
 import type { ToolTable } from "./tools.ts";
 
 /** One vendor's agent: data, and translations from our terms into the vendor's. */
-export interface Vendor {
+export interface Vendor extends Omit<Dialect, Derived> {
   readonly name: string;
   readonly title: string;
   /** The name of the person's program on the PATH. */
@@ -22,25 +22,19 @@ export interface Vendor {
   /** Absent if the vendor's tools cannot be restricted. */
   readonly tools?: ToolTable;
   readonly mcpServers?: NonNullable<Agent["servers"]>;
-  readonly modes?: Readonly<Record<Permission, readonly string[]>>;
   /** In read-only mode the agent asks for permission to make changes; every request is denied. */
   readonly asksInReadOnly?: boolean;
-  readonly load?: LoadHabit;
-  readonly startsFirstAlone?: boolean;
-  readonly countsLastCall?: boolean;
-  readonly ownTool?: NonNullable<Dialect["ownTool"]>;
-  readonly isNoise?: NonNullable<Dialect["isNoise"]>;
-  readonly callUsage?: NonNullable<Dialect["callUsage"]>;
-  readonly retrying?: NonNullable<Dialect["retrying"]>;
   /** Whether a person is signed in; null if files and variables do not show it. */
   readonly signedIn: (look: Look) => boolean | null;
   readonly launch?: (request: OpenRequest, at: Surroundings) => Extra;
-  readonly servers?: (request: OpenRequest) => McpServer[];
-  readonly meta?: (request: OpenRequest, at: Surroundings) => Readonly<Record<string, unknown>>;
+  readonly meta?: (request: OpenRequest, at: Surroundings) => Fields;
 }
 
+/** What the driver derives from the other fields of a vendor. */
+type Derived = "launch" | "meta" | "answers" | "secondPrompt" | "version";
+
 /** Either the program speaks ACP itself, or an adapter does and starts the program. */
-export type Speaks =
+type Speaks =
   | { readonly arguments: readonly string[] }
   | { readonly adapter: AdapterPackage; readonly programVariable: string };
 

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { type Fields, fieldsOf } from "../../text/fields.ts";
 
 /** Caches programs' versions by path, modification time and size: some take a second to report theirs. */
 export class Versions {
@@ -79,18 +80,19 @@ function packageVersion(path: string): string | null {
   if (!path.includes(`${join("/", "node_modules", "/")}`)) return null;
   for (let folder = dirname(path); basename(folder) !== "node_modules"; folder = dirname(folder)) {
     if (folder === dirname(folder)) return null;
-    try {
-      const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
-        name?: string;
-        version?: string;
-      };
-      if (name !== undefined && version !== undefined) return VERSION.exec(version)?.[0] ?? null;
-    } catch {
-      // This folder has no package.json; look in the one above.
-      continue;
-    }
+    const { name, version } = readPackage(folder);
+    if (name !== undefined && typeof version === "string") return VERSION.exec(version)?.[0] ?? null;
   }
   return null;
+}
+
+/** Returns the fields of a folder's `package.json`; none if there is no such file. */
+export function readPackage(folder: string): Fields {
+  try {
+    return fieldsOf(JSON.parse(readFileSync(join(folder, "package.json"), "utf8")));
+  } catch {
+    return {};
+  }
 }
 
 function saidVersion(program: string, env: NodeJS.ProcessEnv): Promise<string | null> {

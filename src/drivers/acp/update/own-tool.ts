@@ -4,7 +4,7 @@ import { ALIAS_WORDS, TOOL_WORDS } from "../../../contract/tools/words.ts";
 export const SERVER_NAME = "kinfold";
 
 /** A tool call as the agent announced it. */
-export interface Announced {
+interface Announced {
   readonly id: string;
   readonly name: string | null;
   /** The first title; later ones may be a file's name or the model's words. */

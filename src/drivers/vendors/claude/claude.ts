@@ -1,12 +1,11 @@
 import { join } from "node:path";
 import { serversWith } from "../../acp/dialect.ts";
-import { SERVER_NAME } from "../../acp/update/own-tool.ts";
+import { ownToolAfter, SERVER_NAME } from "../../acp/update/own-tool.ts";
 import type { CallUsage, Retrying } from "../../acp/dialect.ts";
-import { isFields } from "../../../text/fields.ts";
+import { type Fields, fieldsOf, isFields, numberOf } from "../../../text/fields.ts";
 import { allowedTools } from "../tools.ts";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
-import { claudeOwnTool } from "./own-tool.ts";
 
 /** Claude Code's own sub-agents would be children that no caller can see, stop or account for. */
 const OWN_AGENTS = ["Agent", "Task", "Workflow", "ListAgents", "SendMessage"];
@@ -55,7 +54,8 @@ export const claude: Vendor = {
     // As root, the adapter has no mode without permission requests, so we allow each request.
     full: ["bypassPermissions", "acceptEdits"],
   },
-  ownTool: claudeOwnTool,
+  // The name (`mcp__kinfold__spawn_session`) comes in its own field, never in the title.
+  ownTool: ({ name }) => ownToolAfter(name, [`mcp__${SERVER_NAME}__`]),
   callUsage,
   retrying,
   signedIn,
@@ -86,25 +86,26 @@ export const claude: Vendor = {
 };
 
 function callUsage(method: string, params: unknown): CallUsage | null {
-  if (method !== "_claude/sdkMessage" || !isFields(params)) return null;
-  const row = params["message"];
-  const answer = isFields(row) && row["type"] === "assistant" ? row["message"] : null;
-  const usage = isFields(answer) ? answer["usage"] : null;
-  if (!isFields(answer) || !isFields(usage) || typeof answer["id"] !== "string") return null;
-  const count = (name: string): number => (typeof usage[name] === "number" ? usage[name] : 0);
+  const { type, message } = rawMessage(method, params);
+  const { id, usage } = fieldsOf(message);
+  if (type !== "assistant" || typeof id !== "string" || !isFields(usage)) return null;
   return {
-    id: answer["id"],
-    inputTokens: count("input_tokens") + count("cache_creation_input_tokens"),
-    cachedTokens: count("cache_read_input_tokens"),
-    outputTokens: count("output_tokens"),
+    id,
+    inputTokens: numberOf(usage["input_tokens"]) + numberOf(usage["cache_creation_input_tokens"]),
+    cachedTokens: numberOf(usage["cache_read_input_tokens"]),
+    outputTokens: numberOf(usage["output_tokens"]),
   };
 }
 
 function retrying(method: string, params: unknown): Retrying | null {
-  const row = method === "_claude/sdkMessage" && isFields(params) ? params["message"] : null;
-  if (!isFields(row) || row["type"] !== "system" || row["subtype"] !== "api_retry") return null;
+  const row = rawMessage(method, params);
+  if (row["type"] !== "system" || row["subtype"] !== "api_retry") return null;
   const number = (name: string): number | null => (typeof row[name] === "number" ? row[name] : null);
   return { status: number("error_status"), attempt: number("attempt"), attemptsMax: number("max_retries") };
+}
+
+function rawMessage(method: string, params: unknown): Fields {
+  return fieldsOf(method === "_claude/sdkMessage" ? fieldsOf(params)["message"] : null);
 }
 
 /** In these rules an absolute path begins with two slashes. */

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { SERVER_NAME } from "../../acp/update/own-tool.ts";
+import { knownOwnTool, SERVER_NAME } from "../../acp/update/own-tool.ts";
+import { fieldsOf } from "../../../text/fields.ts";
 import type { OpenRequest } from "../../port.ts";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
-import { codexOwnTool } from "./own-tool.ts";
 
 /**
  * Codex through its ACP adapter. Our tools are set in its configuration, because over the protocol a call may
@@ -36,7 +36,11 @@ export const codex: Vendor = {
     full: ["agent-full-access"],
   },
   asksInReadOnly: true,
-  ownTool: codexOwnTool,
+  // Reads the input only of calls that the adapter marks as MCP calls: there the adapter wrote it.
+  ownTool({ input, isServerCall }) {
+    const { server, tool } = fieldsOf(input);
+    return isServerCall && server === SERVER_NAME && typeof tool === "string" ? knownOwnTool(tool) : null;
+  },
   signedIn,
   launch: (request) => ({
     env: {

@@ -2,11 +2,10 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { SERVER_NAME } from "../../acp/update/own-tool.ts";
+import { ownToolAfter, SERVER_NAME } from "../../acp/update/own-tool.ts";
 import { deniedTools } from "../tools.ts";
 import { NETWORK } from "../vendor.ts";
 import type { Look, Surroundings, Vendor } from "../vendor.ts";
-import { geminiOwnTool } from "./own-tool.ts";
 
 const TOOLS = {
   Read: ["read_file", "read_many_files"],
@@ -42,7 +41,13 @@ export const gemini: Vendor = {
     update.sessionUpdate === "agent_message_chunk" &&
     update.content.type === "text" &&
     update.content.text.startsWith("[MODE_UPDATE] "),
-  ownTool: geminiOwnTool,
+  // The call's id begins with the name (`mcp_kinfold_spawn_session__…`). A server's name may contain
+  // underscores too, so the title must confirm the server.
+  ownTool({ id, title }) {
+    const [name = null] = id.split(/__|-/, 1);
+    const tool = ownToolAfter(name, [`mcp_${SERVER_NAME}_`]);
+    return tool !== null && title === `${tool} (${SERVER_NAME} MCP Server)` ? tool : null;
+  },
   signedIn,
   launch: (request, at) => ({
     args: [

@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import type { Permission } from "../../../contract/index.ts";
-import { SERVER_NAME } from "../../acp/update/own-tool.ts";
+import { ownToolAfter, SERVER_NAME } from "../../acp/update/own-tool.ts";
 import { deniedTools } from "../tools.ts";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
-import { opencodeOwnTool } from "./own-tool.ts";
 
 const MORE_KEYS = ["OPENROUTER_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY"];
 
@@ -39,7 +38,8 @@ export const opencode: Vendor = {
   // The first start creates a database; when several did so at once, all but one died.
   startsFirstAlone: true,
   countsLastCall: true,
-  ownTool: opencodeOwnTool,
+  // The first title is the name (`kinfold_spawn_session`). Files and commands have other kinds.
+  ownTool: ({ title, kind }) => (kind === "other" ? ownToolAfter(title, [`${SERVER_NAME}_`]) : null),
   signedIn,
   tools: TOOLS,
   mcpServers: "named",
