@@ -81,7 +81,7 @@ describe("agents", { concurrency: 4 }, () => {
       /^the agent's answer to initialize is not an object$/,
     ],
     ["opens a session without an id", "nonsense", /session id/],
-    ["is not signed in", "signed-out", /^not logged in to signed-out; only the user can fix this$/],
+    ["is not signed in", "signed-out", /^not signed in to signed-out; only the user can fix this$/],
     ["writes half a line and exits in its turn", "half-line", /^the agent process exited with code 0$/],
     ["is killed in its turn", "killed", /^the agent process exited .*SIGKILL\)?$/],
     ["exits and leaves others behind", "leaves-others", /^the agent process exited with code 1$/],

@@ -189,7 +189,7 @@ test("the prompt that was not sent again is named", () => {
 
 test("what only the user can fix ends with telling the user", () => {
   for (const reason of [
-    "not logged in to codex; only the user can fix this",
+    "not signed in to codex; only the user can fix this",
     "it reached its limit of 30 min",
   ]) {
     const { text } = renderCallback({ ...failed, reason }, inTouch("a1"));
@@ -199,7 +199,7 @@ test("what only the user can fix ends with telling the user", () => {
       /\nKinfold does not retry it\. Tell the user; do not spawn it again\. All your children have ended\.$/,
     );
   }
-  const claimed = { ...failed, reason: 'the agent reported: "not logged in to codex"' };
+  const claimed = { ...failed, reason: 'the agent reported: "not signed in to codex"' };
   assert.doesNotMatch(renderCallback(claimed, inTouch("a1")).text, /Tell the user/);
 });
 

@@ -328,7 +328,7 @@ function spawnAnew(verb: "Spawn" | "spawn"): string {
 }
 
 function onlyTheUserCanHelp(data: CallbackData): boolean {
-  return /^(?:not logged in to|it reached its limit of) /.test(data.reason ?? "");
+  return /^(?:not signed in to|it reached its limit of) /.test(data.reason ?? "");
 }
 
 function isProviderInTrouble(data: CallbackData): boolean {

@@ -209,7 +209,7 @@ it("somebody who is not signed in is told how to sign in", () => {
   const error = providerError("Authentication required");
   assert.equal(
     providerReason(error, { title: "Codex", howToSignIn: "run: codex login" }),
-    'not logged in to Codex ("Authentication required"); to sign in, run: codex login',
+    'not signed in to Codex ("Authentication required"); to sign in, run: codex login',
   );
 });
 

@@ -39,7 +39,7 @@ export function providerReason(
     case "signed_out": {
       const how =
         agent.howToSignIn === null ? "only the user can sign in" : `to sign in, ${agent.howToSignIn}`;
-      return `not logged in to ${agent.title} (${quoted}); ${how}`;
+      return `not signed in to ${agent.title} (${quoted}); ${how}`;
     }
     default:
       return `the agent reported: ${quoted}`;

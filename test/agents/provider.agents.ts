@@ -92,7 +92,7 @@ for (const [agent, signIn] of [
       const stage = await Stage.open([agent], [{ name: "kid", on: /KID-WORK/, steps: [{ error }] }]);
       try {
         const { kid, text } = await raise(stage, agent, {});
-        assert.match(kid.outcomeReason ?? "", /^not logged in to /);
+        assert.match(kid.outcomeReason ?? "", /^not signed in to /);
         assert.ok(text.includes(`to sign in, ${signIn}`), text);
         assert.match(text, /Tell the user; do not spawn it again\./);
         assert.doesNotMatch(text, /[{}]/);

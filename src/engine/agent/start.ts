@@ -103,7 +103,7 @@ function failureOf(deps: EngineDeps, session: SessionRecord, result: OpenResult 
   if (result.reason === "not_signed_in") {
     const how = deps.drivers.get(session.agent)?.howToSignIn;
     const fix = how === undefined ? "only the user can fix this" : `to sign in, ${how}`;
-    return failed(`not logged in to ${session.agent}; ${fix}`);
+    return failed(`not signed in to ${session.agent}; ${fix}`);
   }
   return { ...failed(result.message), isLoadFailure: result.reason === "load_failed" };
 }
