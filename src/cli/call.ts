@@ -23,9 +23,13 @@ export interface Io {
   readonly paint: Paint;
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
+  /** A green tick, for what was done. */
+  readonly tick: string;
   line(text?: string): void;
+  lines(texts: readonly string[]): void;
   note(text: string): void;
-  answer(value: unknown): void;
+  /** Prints `value` as JSON; with `text`, only if `--json` was given, else the text. */
+  answer(value: unknown, text?: string): void;
 }
 
 export class Flags {

@@ -16,10 +16,7 @@ export async function run(call: Call): Promise<void> {
   if (action === "add") return await add(call, name);
   const { client } = await openConnection(call);
   const { agents } = await client.models({});
-  if (call.io.json) {
-    call.io.answer({ agents });
-    return;
-  }
+  if (call.io.json) return call.io.answer({ agents });
   const titles = ["AGENT", "VERSION", "SIGNED IN", "MODEL", "WHAT TO DO"];
   const columns = titles.map((title) => ({
     title,
@@ -27,7 +24,7 @@ export async function run(call: Call): Promise<void> {
     ...(title === "WHAT TO DO" ? { flexible: true } : {}),
   }));
   const look = { columns: call.io.columns(), paint: call.io.paint };
-  for (const line of gridLines(columns, agents.map(rowOf), look)) call.io.line(line);
+  call.io.lines(gridLines(columns, agents.map(rowOf), look));
 }
 
 function rowOf(agent: Agent): { text: string; colour?: "bold" | "soft" | "green" | null }[] {
@@ -102,16 +99,13 @@ async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
     howToSignIn = null,
     uses = null,
   } = agent ?? {};
-  if (call.io.json) {
-    call.io.answer({ agent: vendor.name, adapter: added, version, uses, problem });
-    return;
-  }
+  if (call.io.json) return call.io.answer({ agent: vendor.name, adapter: added, version, uses, problem });
   const size =
     added.bytes === null || added.tookMs === null
       ? ""
       : ` (${bytes(added.bytes)}, ${Math.max(1, Math.round(added.tookMs / 1000))} s)`;
   const done = added.already ? "is already installed" : `installed${size}`;
-  call.io.line(`${call.io.paint("green", "✓")} ${vendor.title}: adapter ${added.version} ${done}.`);
+  call.io.line(`${call.io.tick} ${vendor.title}: adapter ${added.version} ${done}.`);
   const next = agent?.installed ? howToSignIn : howToInstall;
   if (problem !== null) call.io.line(`  ${oneLine(problem)}${next === null ? "" : ` → ${oneLine(next)}`}`);
   else

@@ -17,15 +17,10 @@ export async function run(call: Call): Promise<void> {
   const { session } = asked;
   if (call.io.json) {
     await untilSeen(client, done);
-    call.io.answer({ ...done, trigger: await current(client, done) });
-    return;
+    return call.io.answer({ ...done, trigger: await current(client, done) });
   }
-  const good = call.io.paint("green", "✓");
-  if (reply.action === "ack") {
-    call.io.line(`${good} ${oneLine(done.what)}`);
-    return;
-  }
-  call.io.stdout.write(`${good} accepted ${clock(done.trigger.answer?.at ?? Date.now())}`);
+  if (reply.action === "ack") return call.io.line(`${call.io.tick} ${oneLine(done.what)}`);
+  call.io.stdout.write(`${call.io.tick} accepted ${clock(done.trigger.answer?.at ?? Date.now())}`);
   call.io.line(
     reply.action === "followUp"
       ? `; ${labelOf(session)} continues with it`

@@ -21,6 +21,5 @@ export async function run(call: Call): Promise<void> {
   }
   const { client } = await openConnection(call);
   const done = await client.backup({ path });
-  if (call.io.json) call.io.answer(done);
-  else call.io.line(`${call.io.paint("green", "✓")} ${bytes(done.bytes)} in ${done.path}`);
+  call.io.answer(done, `${call.io.tick} ${bytes(done.bytes)} in ${done.path}`);
 }

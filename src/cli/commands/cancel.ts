@@ -18,7 +18,7 @@ export async function run(call: Call): Promise<number> {
   const reason = call.flags.text("reason");
   const done = await client.cancel({ id: session.id, turnOnly, ...(reason === undefined ? {} : { reason }) });
   if (call.io.json) call.io.answer(done);
-  else for (const line of report(session, done, call)) call.io.line(line);
+  else call.io.lines(report(session, done, call));
   return done.left.length > 0 || done.stopping.length > 0 ? 1 : 0;
 }
 
@@ -45,7 +45,7 @@ function below(id: string, sessions: readonly Session[]): Session[] {
 
 function report(session: Session, done: CancelOutput, call: Call): string[] {
   const label = labelOf(session);
-  const good = call.io.paint("green", "✓");
+  const good = call.io.tick;
   const bad = call.io.paint("red", "✗");
   const remains = done.left.map(
     (left) => `  ${oneLine(left.what)}${left.pid === null ? "" : ` (pid ${left.pid})`}`,

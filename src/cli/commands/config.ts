@@ -18,24 +18,22 @@ import { oneLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<number | void> {
   const { configFile } = homeOf(call);
-  if (call.args[0] === "path") {
-    if (call.io.json) call.io.answer({ path: configFile, exists: existsSync(configFile) });
-    else call.io.line(configFile);
-    return;
-  }
+  if (call.args[0] === "path")
+    return call.io.answer({ path: configFile, exists: existsSync(configFile) }, configFile);
   if (call.args[0] === "edit") return await edit(call);
   const { loaded, isBroken } = loadOrExplain(call);
+  const exit = isBroken ? EXITS.refused[0] : EXITS.done[0];
   if (call.io.json) {
     call.io.answer({ settings: loaded.sources, problems: loaded.problems });
-    return isBroken ? EXITS.refused[0] : EXITS.done[0];
+    return exit;
   }
-  for (const line of settingLines(loaded, call)) call.io.line(line);
+  call.io.lines(settingLines(loaded, call));
   if (isBroken)
     call.io.note(
       "The configuration is invalid; the values above are the defaults. Fix it: kinfold config edit",
     );
   for (const problem of loaded.problems) call.io.note(problemLine(problem));
-  return isBroken ? EXITS.refused[0] : EXITS.done[0];
+  return exit;
 }
 
 /** Returns the defaults and the list of problems if the configuration is invalid. */
@@ -87,13 +85,10 @@ async function edit(call: Call): Promise<number> {
   });
   const [code] = (await once(child, "exit")) as [number | null];
   if (code !== 0) {
-    throw new Failure(
-      "failed",
-      `The editor (${editor}) ended with ${code === null ? "a signal" : `code ${code}`}.`,
-      {
-        next: [`Use another editor: EDITOR=nano kinfold config edit`, `The file: ${paths.configFile}`],
-      },
-    );
+    const how = code === null ? "a signal" : `code ${code}`;
+    throw new Failure("failed", `The editor (${editor}) ended with ${how}.`, {
+      next: [`Use another editor: EDITOR=nano kinfold config edit`, `The file: ${paths.configFile}`],
+    });
   }
   load(call);
   call.io.line(

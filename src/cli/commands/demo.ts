@@ -126,7 +126,7 @@ function draw(client: Client, call: Call, request: DrawRequest): (last: DemoFact
     await following;
     facts = last;
     if (block !== null) block.draw(lines());
-    else if (!call.io.json) for (const line of lines()) call.io.line(line);
+    else if (!call.io.json) call.io.lines(lines());
     block?.end();
   };
 }
@@ -160,7 +160,7 @@ function sum(facts: DemoFacts, call: Call, seen: Seen): number {
   const killText = `(I killed the daemon once at ${at} s; did you notice?)`;
   const joint = seenText.length + killText.length + 3 > call.io.columns() ? "\n  " : " ";
   call.io.line(`${paint("green", "✓")} ${seenText}${joint}${killText}`);
-  for (const line of lessons(call, { ...seen, generations })) call.io.line(line);
+  call.io.lines(lessons(call, { ...seen, generations }));
   return 0;
 }
 

@@ -10,7 +10,8 @@ import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const daemon = readDaemonFile(homeOf(call).daemonFile);
-  if (daemon === null || !mayRun(daemon)) return say(call, { stopped: false }, "The daemon is not running.");
+  if (daemon === null || !mayRun(daemon))
+    return call.io.answer({ stopped: false }, "The daemon is not running.");
   const open = await identify(call, daemon);
   sendSignal(daemon.pid, "SIGTERM");
   let isGone = await waitUntilGone(daemon.pid, call.flags.on("force") ? FORCE_MS : STOP_MS);
@@ -26,11 +27,8 @@ export async function run(call: Call): Promise<void> {
   }
   const later =
     open > 0 ? ` ${count(open, "session")} had unfinished work, which continues at the next start.` : "";
-  say(
-    call,
-    { stopped: true, pid: daemon.pid, open },
-    `${call.io.paint("green", "✓")} Daemon stopped (pid ${daemon.pid}).${later}`,
-  );
+  const text = `${call.io.tick} Daemon stopped (pid ${daemon.pid}).${later}`;
+  call.io.answer({ stopped: true, pid: daemon.pid, open }, text);
 }
 
 /**
@@ -52,11 +50,6 @@ async function identify(call: Call, daemon: DaemonFile): Promise<number> {
     code: "not_a_daemon",
     next: [`If no daemon runs, remove the record: rm ${homeOf(call).daemonFile}`],
   });
-}
-
-function say(call: Call, value: object, text: string): void {
-  if (call.io.json) call.io.answer(value);
-  else call.io.line(text);
 }
 
 const STOP_MS = 30_000;

@@ -18,18 +18,14 @@ export async function run(call: Call): Promise<void> {
       ? await asJson(client, sessions)
       : await asText(client, sessions, format === "text" ? "text" : "markdown");
   const file = call.flags.text("output");
-  if (file === undefined) {
-    call.io.stdout.write(text);
-    return;
-  }
+  if (file === undefined) return void call.io.stdout.write(text);
   const path = resolve(file);
   await writeFile(path, text, { mode: 0o600 });
   const size = Buffer.byteLength(text);
-  if (call.io.json) call.io.answer({ path, bytes: size, sessions: sessions.length });
-  else
-    call.io.line(
-      `${call.io.paint("green", "✓")} ${count(sessions.length, "session")}, ${bytes(size)} in ${path}`,
-    );
+  call.io.answer(
+    { path, bytes: size, sessions: sessions.length },
+    `${call.io.tick} ${count(sessions.length, "session")}, ${bytes(size)} in ${path}`,
+  );
 }
 
 async function wholeTree(client: Client, session: Session): Promise<Session[]> {

@@ -25,7 +25,7 @@ export async function run(call: Call): Promise<number> {
   process.off("SIGINT", leave);
   const { problems } = await client.imported({ problems: 1000 });
   if (call.io.json) call.io.answer({ scan, problems });
-  else for (const line of summary(scan, problems, call)) call.io.line(line);
+  else call.io.lines(summary(scan, problems, call));
   return scan.phase === "failed" ? 1 : 0;
 }
 

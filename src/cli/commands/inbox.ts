@@ -8,25 +8,23 @@ import { count } from "../../text/quantity.ts";
 export async function run(call: Call): Promise<void> {
   const { client, health } = await openConnection(call);
   const [needs, parents] = await Promise.all([needsOf(client), parentsNeeds(client)]);
-  if (call.io.json) {
-    call.io.answer({
+  if (call.io.json)
+    return call.io.answer({
       triggers: needs.flatMap(({ trigger, family }) => (trigger === null ? [] : [{ ...trigger, family }])),
       limits: needs.filter(({ trigger }) => trigger === null).map(({ session }) => session),
       forParents: parents.map(({ trigger, family }) => ({ ...trigger, family })),
     });
-    return;
-  }
   if (needs.length === 0) {
     const atWork = health.counts.running + health.counts.waiting;
     call.io.line(`Nothing needs you.${atWork === 0 ? "" : ` ${count(atWork, "session")} at work.`}`);
   }
   for (const [index, need] of needs.entries()) {
     if (index > 0) call.io.line();
-    for (const line of needLines(need, call, Date.now())) call.io.line(line);
+    call.io.lines(needLines(need, call, Date.now()));
   }
   for (const need of parents) {
     call.io.line();
-    for (const line of parentLines(need, call, Date.now())) call.io.line(line);
+    call.io.lines(parentLines(need, call, Date.now()));
   }
 }
 

@@ -13,15 +13,10 @@ export async function run(call: Call): Promise<void> {
   const limits = limitsOf(call.flags, found);
   const isChange = Object.keys(limits).length > 0;
   const { session } = isChange ? await client.update({ id: found.id, limits }) : { session: found };
-  if (call.io.json) {
-    call.io.answer({ session });
-    return;
-  }
   const holds = limitWords(session.effective.limits as Budget);
-  const mark = isChange ? `${call.io.paint("green", "✓")} ` : "";
-  call.io.line(
-    `${mark}${labelOf(session)} may use ${holds === "" ? "any amount" : holds}; ${usedWords(session)}`,
-  );
+  const mark = isChange ? `${call.io.tick} ` : "";
+  const text = `${labelOf(session)} may use ${holds || "any amount"}; ${usedWords(session)}`;
+  call.io.answer({ session }, mark + text);
 }
 
 function limitsOf(flags: Flags, session: Session): BudgetPatch {

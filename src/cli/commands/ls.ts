@@ -11,16 +11,10 @@ export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);
   const open = await listOpen(client);
   const sessions = newestFirst(await asked(call, open, (filter) => listSessions(client, filter)));
-  if (call.io.json) {
-    call.io.answer({ sessions });
-    return;
-  }
-  if (sessions.length === 0) {
-    call.io.line(nothing(call));
-    return;
-  }
+  if (call.io.json) return call.io.answer({ sessions });
+  if (sessions.length === 0) return call.io.line(nothing(call));
   const [parents, asks] = await Promise.all([parentNames(client, sessions), asksOf(client)]);
-  for (const line of tableOf(sessions, { open, parents, asks }, call)) call.io.line(line);
+  call.io.lines(tableOf(sessions, { open, parents, asks }, call));
 }
 
 async function parentNames(client: Client, sessions: readonly Session[]): Promise<Map<string, string>> {

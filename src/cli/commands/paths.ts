@@ -15,10 +15,7 @@ export async function run(call: Call): Promise<void> {
     rollouts,
     profiles,
   };
-  if (call.io.json) {
-    call.io.answer(paths);
-    return;
-  }
+  if (call.io.json) return call.io.answer(paths);
   for (const [name, path] of Object.entries(paths)) {
     call.io.line(
       `${name.padEnd(10)}${path}${existsSync(path) ? "" : call.io.paint("soft", "  (does not exist yet)")}`,

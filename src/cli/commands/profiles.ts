@@ -23,11 +23,7 @@ export async function run(call: Call): Promise<void> {
   if (action === "trust") return await trust(call, resolve(subject ?? "."));
   const set = await loadProfiles({ home: homeOf(call).home, project: process.cwd() });
   if (action === "show") return show(call, set, subject);
-  if (call.io.json) {
-    call.io.answer(set);
-    return;
-  }
-  list(call, set);
+  return call.io.json ? call.io.answer(set) : list(call, set);
 }
 
 function list(call: Call, set: ProfileSet): void {
@@ -37,8 +33,7 @@ function list(call: Call, set: ProfileSet): void {
     { text: oneLine(profile.from), colour: "soft" as const },
   ]);
   const columns = [{ title: "PROFILE" }, { title: "WHAT FOR", flexible: true }, { title: "FROM" }];
-  for (const line of gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint }))
-    call.io.line(line);
+  call.io.lines(gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint }));
   if (set.untrusted.length === 0) return;
   call.io.line();
   for (const { name, file } of set.untrusted)
@@ -49,10 +44,7 @@ function list(call: Call, set: ProfileSet): void {
 function show(call: Call, set: ProfileSet, name: string | undefined): void {
   const profile = set.profiles.find((each) => each.name === name);
   if (profile === undefined) throw unknown(set, name);
-  if (call.io.json) {
-    call.io.answer({ profile });
-    return;
-  }
+  if (call.io.json) return call.io.answer({ profile });
   const { paint } = call.io;
   call.io.line(`${paint("bold", profile.name)}  ${oneLine(profile.description)}`);
   for (const [title, text] of facts(profile)) call.io.line(`  ${paint("soft", title.padEnd(11))} ${text}`);
@@ -115,9 +107,7 @@ async function trust(call: Call, project: string): Promise<void> {
     const text = there
       ? "All profile files of this project are already trusted."
       : `There are no profile files in ${join(project, ".kinfold", "agents")}.`;
-    if (call.io.json) call.io.answer({ trusted: [] });
-    else call.io.line(text);
-    return;
+    return call.io.answer({ trusted: [] }, text);
   }
   const files: Profile[] = [];
   for (const { file } of waiting) files.push(await readProjectProfile(project, file));
@@ -128,11 +118,10 @@ async function trust(call: Call, project: string): Promise<void> {
   }
   prepareHome(paths);
   await trustProject(paths.home, project);
-  if (call.io.json) call.io.answer({ trusted: files.map(({ from }) => from) });
-  else
-    call.io.line(
-      `${call.io.paint("green", "✓")} ${count(files.length, "profile")} trusted: ${files.map(({ name }) => name).join(", ")}. A changed file must be trusted again.`,
-    );
+  call.io.answer(
+    { trusted: files.map(({ from }) => from) },
+    `${call.io.tick} ${count(files.length, "profile")} trusted: ${files.map(({ name }) => name).join(", ")}. A changed file must be trusted again.`,
+  );
 }
 
 function summary(profile: Profile): string[] {

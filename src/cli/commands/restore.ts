@@ -64,7 +64,7 @@ function say(call: Call, source: RestoreSource, restored: Restored): void {
     "as-is": () => "The store holds what could still be read; its newest commits may be lost.",
     empty: () => "The store is empty.",
   };
-  io.line(`${io.paint("green", "✓")} ${made[source.from]()}`);
+  io.line(`${io.tick} ${made[source.from]()}`);
   if (source.from === "rollouts") io.line("  API keys, open questions and unread inbox messages are lost.");
   for (const path of restored.unreadable) io.line(`  Could not be read to its end: ${path}`);
   if (restored.aside !== null) io.line(`  The old files are in ${restored.aside}`);

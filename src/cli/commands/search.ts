@@ -7,10 +7,7 @@ import { ago, clip, columnsOf, harmless, oneLine, padTo } from "../terminal/text
 import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
-  if (call.args.length === 0 && !call.io.json) {
-    for (const line of guide(call.io)) call.io.line(line);
-    return;
-  }
+  if (call.args.length === 0 && !call.io.json) return call.io.lines(guide(call.io));
   const query = call.args.join(" ");
   const { client } = await openConnection(call);
   const where = call.flags.text("in") ?? "all";
@@ -23,12 +20,9 @@ export async function run(call: Call): Promise<void> {
     ...(cursor === undefined ? {} : { cursor }),
     ...(limit === undefined ? {} : { limit }),
   });
-  if (call.io.json) {
-    call.io.answer(found);
-    return;
-  }
-  if (found.hits.length === 0) for (const line of noHitLines(found, query, where)) call.io.line(line);
-  for (const line of hitLines(found.hits, call.io)) call.io.line(line);
+  if (call.io.json) return call.io.answer(found);
+  if (found.hits.length === 0) call.io.lines(noHitLines(found, query, where));
+  call.io.lines(hitLines(found.hits, call.io));
   for (const line of footLines(found, query, call)) call.io.note(call.io.paint("soft", line));
 }
 

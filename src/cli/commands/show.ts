@@ -22,10 +22,9 @@ export async function run(call: Call): Promise<void> {
   const facts = await factsOf(client, session);
   if (call.io.json) {
     const { asks: _, open: __, ...answer } = facts;
-    call.io.answer(answer);
-    return;
+    return call.io.answer(answer);
   }
-  for (const line of lines(facts, call)) call.io.line(line);
+  call.io.lines(lines(facts, call));
   if (!session.seen && !isOpen(session)) await markSeen(client, session.id);
 }
 
@@ -144,12 +143,9 @@ function lastMessages(facts: Facts, call: Call): string[] {
 }
 
 async function showTranscript(client: Client, call: Call, session: Session): Promise<void> {
-  if (!call.io.json) {
-    const { text } = await client.transcript({ id: session.id, format: "text" });
-    call.io.line(harmless(text).trimEnd());
-    return;
-  }
-  call.io.answer({ session, entries: await allEntries(client, session.id) });
+  if (call.io.json) return call.io.answer({ session, entries: await allEntries(client, session.id) });
+  const { text } = await client.transcript({ id: session.id, format: "text" });
+  call.io.line(harmless(text).trimEnd());
 }
 
 async function showInherited(client: Client, call: Call, session: Session): Promise<void> {
@@ -160,8 +156,7 @@ async function showInherited(client: Client, call: Call, session: Session): Prom
     text += part.text;
     ({ cursor } = part);
   }
-  if (call.io.json) call.io.answer({ session, inherited: text });
-  else call.io.line(harmless(text).trimEnd());
+  call.io.answer({ session, inherited: text }, harmless(text).trimEnd());
 }
 
 export async function allEntries(client: Client, id: string): Promise<Entry[]> {

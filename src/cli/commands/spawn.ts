@@ -8,10 +8,7 @@ export async function run(call: Call): Promise<void> {
   const prompt = await promptOf(call, call.args, 'kinfold spawn --name review "Review src/auth for bugs"');
   const { client } = await openConnection(call, { start: true });
   const spawned = await spawnAsAsked(client, call, prompt);
-  if (call.io.json) {
-    call.io.answer(spawned);
-    return;
-  }
+  if (call.io.json) return call.io.answer(spawned);
   call.io.line(spawnLine(spawned));
   if (call.io.tty)
     call.io.note(call.io.paint("soft", `kinfold watch · kinfold wait ${quoted(labelOf(spawned.session))}`));

@@ -22,15 +22,12 @@ export async function run(call: Call): Promise<void> {
     call.io.answer({ running: true, url, health, agents, needsYou: needs.length, triggers });
     return;
   }
-  for (const line of screen(connection, { agents, needs }, call)) call.io.line(line);
+  call.io.lines(screen(connection, { agents, needs }, call));
 }
 
 async function whenDown(call: Call): Promise<void> {
   const isFirst = !existsSync(homeOf(call).database);
-  if (call.io.json) {
-    call.io.answer({ running: false });
-    return;
-  }
+  if (call.io.json) return call.io.answer({ running: false });
   call.io.line(`${call.io.paint("bold", `kinfold ${await ownVersion()}`)}   daemon not running`);
   call.io.line();
   if (isFirst)
@@ -38,7 +35,7 @@ async function whenDown(call: Call): Promise<void> {
   call.io.line(`  Start it: kinfold up${isFirst ? "" : "   (unfinished work continues)"}`);
   call.io.line(`  Or just: kinfold spawn "…"   (starts the daemon by itself)`);
   call.io.line();
-  for (const line of hints(call)) call.io.line(line);
+  call.io.lines(hints(call));
 }
 
 interface Facts {

@@ -17,10 +17,6 @@ export async function run(call: Call): Promise<void> {
     restart: call.flags.on("restart"),
     ...(key === undefined ? {} : { key }),
   });
-  if (call.io.json) {
-    call.io.answer(told);
-    return;
-  }
   const what = told.existing ? `${labelOf(session)} already has this message.` : oneLine(told.why);
-  call.io.line(`${call.io.paint("green", "✓")} ${what}`);
+  call.io.answer(told, `${call.io.tick} ${what}`);
 }

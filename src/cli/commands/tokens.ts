@@ -26,10 +26,7 @@ async function create(call: Call, name: string): Promise<void> {
   const scope = call.flags.text("scope") ?? null;
   const expiresInMs = call.flags.number("expires") ?? null;
   const made = await client.createToken({ name, can, scope, ceiling, roots, expiresInMs });
-  if (call.io.json) {
-    call.io.answer(made);
-    return;
-  }
+  if (call.io.json) return call.io.answer(made);
   call.io.line(made.secret);
   call.io.note(
     `${reach(made.token)}. The key is shown only once. Revoke it: kinfold tokens revoke ${made.token.id}`,
@@ -38,14 +35,11 @@ async function create(call: Call, name: string): Promise<void> {
 
 async function list(client: Client, call: Call): Promise<void> {
   const { tokens } = await client.listTokens({});
-  if (call.io.json) {
-    call.io.answer({ tokens });
-    return;
-  }
-  if (tokens.length === 0) {
-    call.io.line("No API keys yet. Create one: kinfold tokens create ci --can read,spawn --expires 30d");
-    return;
-  }
+  if (call.io.json) return call.io.answer({ tokens });
+  if (tokens.length === 0)
+    return call.io.line(
+      "No API keys yet. Create one: kinfold tokens create ci --can read,spawn --expires 30d",
+    );
   const now = Date.now();
   const titles = ["NAME", "ID", "MAY", "SCOPE", "UP TO", "FOLDERS", "MADE", "STATE"];
   const rows = tokens.map((token) => {
@@ -63,16 +57,13 @@ async function list(client: Client, call: Call): Promise<void> {
     ];
   });
   const columns = titles.map((title) => ({ title, ...(title === "MADE" ? { dropped: 1 } : {}) }));
-  for (const line of gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint }))
-    call.io.line(line);
+  call.io.lines(gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint }));
 }
 
 async function revoke(call: Call, name: string): Promise<void> {
   const { client } = await openConnection(call);
   const { token } = await client.revokeToken({ id: await idOf(client, name) });
-  if (call.io.json) call.io.answer({ token });
-  else
-    call.io.line(`${call.io.paint("green", "✓")} ${oneLine(token.name)} is revoked; its open streams end.`);
+  call.io.answer({ token }, `${call.io.tick} ${oneLine(token.name)} is revoked; its open streams end.`);
 }
 
 /** Prefers a valid key if revoked ones have the same name. */

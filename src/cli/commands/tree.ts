@@ -8,17 +8,14 @@ import { findSession, listOpen } from "../sessions.ts";
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);
   const sessions = await sessionsOf(client, call.args[0]);
-  if (call.io.json) {
-    call.io.answer({ sessions });
-    return;
-  }
-  if (sessions.length === 0) {
-    call.io.line('Nothing is open. Start something: kinfold spawn "…"   Finished sessions: kinfold ls --all');
-    return;
-  }
+  if (call.io.json) return call.io.answer({ sessions });
+  if (sessions.length === 0)
+    return call.io.line(
+      'Nothing is open. Start something: kinfold spawn "…"   Finished sessions: kinfold ls --all',
+    );
   const asks = await asksOf(client);
   const drawing = { columns: call.io.columns(), paint: call.io.paint, now: Date.now(), asks };
-  for (const line of familyLines(sessions, drawing)) call.io.line(line);
+  call.io.lines(familyLines(sessions, drawing));
 }
 
 async function sessionsOf(client: Client, ref: string | undefined): Promise<Session[]> {

@@ -17,29 +17,18 @@ export async function run(call: Call): Promise<number | void> {
   if (running !== null) {
     const { pid, startedAt } = running.health;
     if (call.flags.on("foreground")) {
-      throw new Failure(
-        "refused",
-        `The daemon is already running in the background (pid ${pid}) at ${running.url}.`,
-        {
-          code: "already_running",
-          next: ["Stop it first: kinfold down"],
-        },
-      );
+      const text = `The daemon is already running in the background (pid ${pid}) at ${running.url}.`;
+      throw new Failure("refused", text, { code: "already_running", next: ["Stop it first: kinfold down"] });
     }
-    if (call.io.json) call.io.answer({ pid, url: running.url, startedAt, started: false });
-    else
-      call.io.line(
-        `The daemon has been running for ${duration(Date.now() - startedAt)} (pid ${pid}) at ${running.url}`,
-      );
-    return;
+    return call.io.answer(
+      { pid, url: running.url, startedAt, started: false },
+      `The daemon has been running for ${duration(Date.now() - startedAt)} (pid ${pid}) at ${running.url}`,
+    );
   }
   if (call.flags.on("foreground")) return await inForeground(call, paths, settings);
   const daemon = await startDaemon(paths, settings, { env: call.env, note: call.io.note });
-  if (call.io.json) call.io.answer({ ...daemon, started: true });
-  else
-    call.io.line(
-      `${call.io.paint("green", "✓")} Daemon started (pid ${daemon.pid}) at ${daemon.url}. Stop it: kinfold down`,
-    );
+  const text = `${call.io.tick} Daemon started (pid ${daemon.pid}) at ${daemon.url}. Stop it: kinfold down`;
+  call.io.answer({ ...daemon, started: true }, text);
 }
 
 function settingsOf(call: Call): DaemonSettings {

@@ -34,7 +34,7 @@ export async function showEntry(
   io.line();
   const around = (entries: readonly Entry[]): string[] =>
     entries.flatMap((each) => short(entryLines([each], look)));
-  for (const line of [...around(before), ...wholeLines(entry, call), ...around(after)]) io.line(line);
+  io.lines([...around(before), ...wholeLines(entry, call), ...around(after)]);
 }
 
 function short(lines: readonly string[]): string[] {

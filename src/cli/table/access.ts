@@ -1,16 +1,15 @@
-import type { CommandRow } from "./table.ts";
+import type { CommandSpec } from "./table.ts";
 
-export const ACCESS: readonly CommandRow[] = [
+export const ACCESS: readonly CommandSpec[] = [
   {
     name: "agents",
     summary: "List the agents on this machine: version, sign-in, what is missing. Or install an adapter.",
     about:
       "Kinfold drives Claude Code and Codex through a small adapter that uses the program you installed. The action add installs the adapter into Kinfold's home.",
     args: [
-      { name: "action", summary: "add: install an adapter", required: false, choices: ["add"] },
-      { name: "agent", summary: "claude or codex", required: false },
+      { name: "action", summary: "add: install an adapter", choices: ["add"] },
+      { name: "agent", summary: "claude or codex" },
     ],
-    options: [],
     examples: [["kinfold agents add claude", "installs the adapter for Claude Code, about 55 MB"]],
     exits: ["done", "failed", "refused", "noDaemon"],
   },
@@ -23,10 +22,9 @@ export const ACCESS: readonly CommandRow[] = [
       {
         name: "action",
         summary: "show: print one profile in full; trust: allow a project's files",
-        required: false,
         choices: ["show", "trust"],
       },
-      { name: "subject", summary: "the profile to show, or the project's folder", required: false },
+      { name: "subject", summary: "the profile to show, or the project's folder" },
     ],
     options: [{ flags: "-y, --yes", summary: "do not ask for confirmation" }],
     examples: [
@@ -44,10 +42,9 @@ export const ACCESS: readonly CommandRow[] = [
       {
         name: "action",
         summary: "create, ls or revoke (default: ls)",
-        required: false,
         choices: ["create", "ls", "revoke"],
       },
-      { name: "name", summary: "the key's name; for revoke also its id", required: false },
+      { name: "name", summary: "the key's name; for revoke also its id" },
     ],
     options: [
       {
@@ -74,6 +71,5 @@ export const ACCESS: readonly CommandRow[] = [
       ["export KINFOLD_TOKEN=$(kinfold tokens create ci --can spawn,read --expires 30d)", "for a script"],
       ["kinfold tokens revoke ci", "refused within a second"],
     ],
-    exits: ["done", "refused", "noDaemon"],
   },
 ];

@@ -1,17 +1,14 @@
-import type { CommandRow } from "./table.ts";
+import type { CommandSpec } from "./table.ts";
 
-export const ANSWER: readonly CommandRow[] = [
+export const ANSWER: readonly CommandSpec[] = [
   {
     name: "inbox",
     summary: "List what needs you: questions, plans, permission requests; nearest deadline first.",
     about: "Each item shows exactly what is asked, who asks, the time left, and the command that answers it.",
-    args: [],
-    options: [],
     examples: [
       ["kinfold inbox", "shows what waits for you"],
       ["kinfold inbox --json | jq -r '.triggers[].id'", "for scripts"],
     ],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "answer",
@@ -28,7 +25,6 @@ export const ANSWER: readonly CommandRow[] = [
       {
         name: "answer",
         summary: "the answer in words; - reads it from standard input",
-        required: false,
         many: true,
       },
     ],

@@ -1,21 +1,15 @@
 import type { SessionStatus } from "../../contract/index.ts";
-import type { ArgumentRow, CommandRow } from "./table.ts";
+import type { ArgumentRow, CommandSpec } from "./table.ts";
 
 const STATUSES = ["idle", "running", "waiting", "ended"] as const satisfies readonly SessionStatus[];
 
-const SESSION: ArgumentRow = {
-  name: "session",
-  summary: "id, short id or name",
-  required: true,
-  completes: "session",
-};
-const MAYBE: ArgumentRow = { ...SESSION, required: false };
+const MAYBE: ArgumentRow = { name: "session", summary: "id, short id or name", completes: "session" };
+export const SESSION: ArgumentRow = { ...MAYBE, required: true };
 
-export const OBSERVE: readonly CommandRow[] = [
+export const OBSERVE: readonly CommandSpec[] = [
   {
     name: "ls",
     summary: "List the sessions that are open, or that finished and you have not seen.",
-    args: [],
     options: [
       { flags: "-a, --all", summary: "all sessions, also finished ones that you have seen" },
       { flags: "--unseen", summary: "only finished sessions that you have not seen" },
@@ -25,15 +19,12 @@ export const OBSERVE: readonly CommandRow[] = [
       ["kinfold ls --unseen", "what has finished since you last looked"],
       ["kinfold ls --all --json | jq -r '.sessions[].shortId'", "for scripts"],
     ],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "tree",
     summary: "Draw the family of one session as a tree, or all open families.",
     args: [MAYBE],
-    options: [],
     examples: [["kinfold tree release", "its whole family, from the root"]],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "show",
@@ -48,7 +39,6 @@ export const OBSERVE: readonly CommandRow[] = [
       ["kinfold show tests --transcript | less", "everything that was said and done"],
       ["kinfold show tests --entry 12", "an entry that kinfold search found"],
     ],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "watch",
@@ -60,7 +50,6 @@ export const OBSERVE: readonly CommandRow[] = [
       ["kinfold watch", "all open families"],
       ["kinfold watch release | tee release.log", "one line per event"],
     ],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "search",
@@ -70,7 +59,6 @@ export const OBSERVE: readonly CommandRow[] = [
       {
         name: "words",
         summary: "what to find; without words, it prints how to search",
-        required: false,
         many: true,
       },
     ],
@@ -89,7 +77,6 @@ export const OBSERVE: readonly CommandRow[] = [
       ],
       ["kinfold search expiry --in review --newest", "in one session, newest first"],
     ],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "export",

@@ -1,11 +1,10 @@
-import type { CommandRow } from "./table.ts";
+import type { CommandSpec } from "./table.ts";
 
-export const OPERATE: readonly CommandRow[] = [
+export const OPERATE: readonly CommandSpec[] = [
   {
     name: "up",
     summary: "Start the daemon in the background.",
     about: "If it already runs, says so and changes nothing.",
-    args: [],
     options: [
       { flags: "--foreground", summary: "stay in this terminal; Ctrl-C stops it" },
       { flags: "--port <port>", summary: "the port (default: 4680; 0 picks a free one)", kind: "int" },
@@ -21,7 +20,6 @@ export const OPERATE: readonly CommandRow[] = [
   {
     name: "down",
     summary: "Stop the daemon. Nothing is lost: unfinished work continues when it starts again.",
-    args: [],
     options: [{ flags: "--force", summary: "kill it with SIGKILL if it has not stopped within ten seconds" }],
     examples: [["kinfold down && kinfold up", "after an upgrade"]],
     exits: ["done", "failed"],
@@ -31,7 +29,6 @@ export const OPERATE: readonly CommandRow[] = [
     summary: "Import the sessions that agents left on disk, and keep them up to date from then on.",
     about:
       "Imports the sessions and sub-agents of Claude Code, Codex, OpenCode and Gemini CLI, each with a state backed by evidence. Never writes to their files. After Ctrl-C the daemon continues in the background.",
-    args: [],
     options: [
       {
         flags: "--exclude <folders>",
@@ -49,8 +46,6 @@ export const OPERATE: readonly CommandRow[] = [
     summary: "Serve Kinfold's tools to an agent over standard input and output (MCP).",
     about:
       "Put this command into an agent's MCP configuration, with an absolute path. A client that Kinfold does not know becomes a new session. The command answers at once and starts the daemon in the background.",
-    args: [],
-    options: [],
     examples: [["claude mcp add kinfold -- kinfold mcp", "Claude Code starts it with each session"]],
     exits: ["done", "failed"],
   },
@@ -61,26 +56,20 @@ export const OPERATE: readonly CommandRow[] = [
       {
         name: "action",
         summary: "path: print where the file is; edit: open it in your editor",
-        required: false,
         choices: ["path", "edit"],
       },
     ],
-    options: [],
     examples: [["kinfold config edit", "opens $EDITOR, then checks the file"]],
     exits: ["done", "failed", "refused"],
   },
   {
     name: "paths",
     summary: "Print where everything is: database, token, log, rollouts.",
-    args: [],
-    options: [],
-    examples: [],
     exits: ["done"],
   },
   {
     name: "logs",
     summary: "Print the daemon's log.",
-    args: [],
     options: [
       { flags: "-f, --follow", summary: "keep printing new lines; Ctrl-C ends it" },
       { flags: "-n, --lines <count>", summary: "how many lines from the end (default: 50)", kind: "int" },
@@ -99,16 +88,14 @@ export const OPERATE: readonly CommandRow[] = [
         completes: "file",
       },
     ],
-    options: [],
     examples: [["kinfold backup ~/kinfold-$(date +%F).db", "with the date in its name"]],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "restore",
     summary: "Restore the embedded store after it was damaged or lost. The daemon must be stopped.",
     about:
       "Restores from one of: a file that kinfold backup wrote; the rollouts, whose sessions come back ended and marked as rebuilt; what can still be read of the store; or nothing. The old files are moved into a folder before-restore-… in the home, never deleted.",
-    args: [{ name: "file", summary: "a file that kinfold backup wrote", required: false, completes: "file" }],
+    args: [{ name: "file", summary: "a file that kinfold backup wrote", completes: "file" }],
     options: [
       { flags: "--from-rollouts", summary: "transcripts of all sessions, from the rollouts in the home" },
       { flags: "--as-is", summary: "what can still be read of the store; the newest commits may be lost" },
@@ -123,16 +110,12 @@ export const OPERATE: readonly CommandRow[] = [
   {
     name: "doctor",
     summary: "Check this machine: what works, and how to fix what does not.",
-    args: [],
-    options: [],
-    examples: [],
     exits: ["done", "failed"],
   },
   {
     name: "completion",
     summary: "Print a completion script for your shell.",
     args: [{ name: "shell", summary: "bash, zsh or fish", required: true, choices: ["bash", "zsh", "fish"] }],
-    options: [],
     examples: [
       ["source <(kinfold completion bash)", "in ~/.bashrc"],
       ["kinfold completion fish > ~/.config/fish/completions/kinfold.fish", "for fish"],

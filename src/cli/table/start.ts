@@ -1,12 +1,12 @@
 import type { Permission } from "../../contract/index.ts";
-import type { ArgumentRow, CommandRow, OptionRow } from "./table.ts";
+import { SESSION } from "./observe.ts";
+import type { ArgumentRow, CommandSpec, OptionRow } from "./table.ts";
 
 const PERMISSIONS = ["read-only", "ask", "workspace", "full"] as const satisfies readonly Permission[];
 
 const PROMPT: ArgumentRow = {
   name: "prompt",
   summary: "what to do, where, what to report; - reads it from standard input",
-  required: false,
   many: true,
 };
 
@@ -39,13 +39,18 @@ const SPAWN_OPTIONS: readonly OptionRow[] = [
   { flags: "--key <key>", summary: "an idempotency key: the same key never starts a second session" },
 ];
 
-export const START: readonly CommandRow[] = [
+const TIMEOUT: OptionRow = {
+  flags: "--timeout <time>",
+  summary: "how long to wait: 90s, 30m, 2h (default: no limit)",
+  kind: "duration",
+};
+
+export const START: readonly CommandSpec[] = [
   {
     name: "demo",
     summary: "Watch a family of four sessions at work; needs no model and no API key.",
     about:
       "Starts a separate daemon in a temporary home, spawns three generations of the sim agent, kills the daemon once, starts it again, and reports whether anything was lost. Removes everything at the end.",
-    args: [],
     options: [{ flags: "--keep", summary: "keep the demo's home and daemon, to look at them" }],
     examples: [["kinfold demo", "takes about ten seconds"]],
     exits: ["done", "failed"],
@@ -65,7 +70,6 @@ export const START: readonly CommandRow[] = [
       ['kinfold spawn --profile reviewer --usd 2 "Review src/auth"', "with a profile and a budget"],
       ["kinfold spawn - < task.md", "a long prompt from a file"],
     ],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "run",
@@ -73,14 +77,7 @@ export const START: readonly CommandRow[] = [
     about:
       "The result goes to standard output; progress is shown only on a terminal. A session that is still at work after the timeout goes on; stop it with kinfold cancel.",
     args: [PROMPT],
-    options: [
-      ...SPAWN_OPTIONS,
-      {
-        flags: "--timeout <time>",
-        summary: "how long to wait: 90s, 30m, 2h (default: no limit)",
-        kind: "duration",
-      },
-    ],
+    options: [...SPAWN_OPTIONS, TIMEOUT],
     examples: [
       ['kinfold run --agent codex "Update minor versions." && git commit -am bump', "in a script"],
       ['kinfold run --timeout 10m --json "Review src/auth" | jq -r .result', "as JSON"],
@@ -92,30 +89,19 @@ export const START: readonly CommandRow[] = [
     summary: "Send a message to a session.",
     about:
       "It enters the running turn if the agent accepts messages during a turn; otherwise it is delivered right after that turn.",
-    args: [
-      { name: "session", summary: "id, short id or name", required: true, completes: "session" },
-      { ...PROMPT, name: "message", summary: "the message; - reads it from standard input" },
-    ],
+    args: [SESSION, { ...PROMPT, name: "message", summary: "the message; - reads it from standard input" }],
     options: [
       { flags: "--follow-up", summary: "deliver it after the running turn, never into it" },
       { flags: "--restart", summary: "interrupt the running turn if the agent accepts no message during it" },
       { flags: "--key <key>", summary: "an idempotency key: a message with the same key is delivered once" },
     ],
     examples: [['kinfold tell docs "Use the small dataset"', "into its running turn, or right after it"]],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "wait",
     summary: "Wait until a session has finished; print its result.",
-    args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
-    options: [
-      {
-        flags: "--timeout <time>",
-        summary: "how long to wait: 90s, 30m, 2h (default: no limit)",
-        kind: "duration",
-      },
-      { flags: "--turn", summary: "wait only until the running turn has settled" },
-    ],
+    args: [SESSION],
+    options: [TIMEOUT, { flags: "--turn", summary: "wait only until the running turn has settled" }],
     examples: [["kinfold wait release --timeout 30m", "prints its result; exit code 5 when the time is up"]],
     exits: ["done", "failed", "refused", "cancelled", "interrupted", "outOfTime", "noDaemon"],
   },
@@ -124,7 +110,7 @@ export const START: readonly CommandRow[] = [
     summary: "Show or change how much a session and its descendants may use.",
     about:
       "A session that waits for budget continues by itself when its limit is raised. Without options, prints the limits and the usage so far.",
-    args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
+    args: [SESSION],
     options: [
       { flags: "--usd <amount>", summary: "the most dollars in total", kind: "number" },
       { flags: "--tokens <count>", summary: "the most tokens in total", kind: "int" },
@@ -136,14 +122,13 @@ export const START: readonly CommandRow[] = [
       ["kinfold limit release --usd 20", "20 dollars in total, including what is already spent"],
       ["kinfold limit release", "prints its limits and its usage"],
     ],
-    exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "cancel",
     summary: "Stop a session and all its descendants, and close them.",
     about:
       "Closed sessions accept no messages until you reopen them; finished descendants are closed too. On a terminal, the command says what will happen and asks first.",
-    args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
+    args: [SESSION],
     options: [
       { flags: "--turn", summary: "stop only the running turn; the session and its children stay open" },
       { flags: "--reason <text>", summary: "the reason, shown to its parent" },
@@ -157,9 +142,7 @@ export const START: readonly CommandRow[] = [
     summary: "Let a cancelled session accept messages again.",
     about:
       "Messages that it had not read stay void, and its descendants stay ended; reopen those one by one.",
-    args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
-    options: [],
+    args: [SESSION],
     examples: [["kinfold reopen docs", "then: kinfold tell docs 'Go on'"]],
-    exits: ["done", "refused", "noDaemon"],
   },
 ];

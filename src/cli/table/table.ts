@@ -8,7 +8,7 @@ import { START } from "./start.ts";
 export interface ArgumentRow {
   readonly name: string;
   readonly summary: string;
-  readonly required: boolean;
+  readonly required?: boolean;
   readonly many?: boolean;
   readonly choices?: readonly string[];
   readonly completes?: "session" | "file" | "folder";
@@ -45,26 +45,24 @@ export const GLOBAL_OPTIONS: readonly OptionRow[] = [
   },
 ];
 
-export interface CommandGroup {
-  readonly title: string;
-  readonly rows: readonly CommandRow[];
-}
+/** A row without the fields that have a default: most commands ask the daemon, which may refuse. */
+export type CommandSpec = Pick<CommandRow, "name" | "summary"> & Partial<CommandRow>;
 
-export const GROUPS: readonly CommandGroup[] = [
+const DEFAULTS = { args: [], options: [], examples: [], exits: ["done", "refused", "noDaemon"] } as const;
+
+export const GROUPS: readonly { readonly title: string; readonly rows: readonly CommandRow[] }[] = [
   { title: "Start work", rows: START },
   { title: "What needs you", rows: ANSWER },
   { title: "See what is going on", rows: OBSERVE },
   { title: "Agents, profiles and keys", rows: ACCESS },
   { title: "The daemon", rows: OPERATE },
-];
+].map(({ title, rows }) => ({ title, rows: rows.map((row) => ({ ...DEFAULTS, ...row })) }));
 
 /** Runs if no command is named. */
 export const STATUS: CommandRow = {
+  ...DEFAULTS,
   name: "status",
   summary: "Show what needs you, what runs, what has finished, and which agents there are.",
-  args: [],
-  options: [],
-  examples: [],
   exits: ["done", "failed"],
 };
 

@@ -3,17 +3,22 @@ import { paintFor } from "./paint.ts";
 
 export function processIo(options: { json: boolean; env: NodeJS.ProcessEnv }): Io {
   const { stdout, stderr, stdin } = process;
+  const { json, env } = options;
+  const paint = paintFor(stdout, env);
+  const line = (text = ""): void => void stdout.write(`${text}\n`);
   return {
-    json: options.json,
-    tty: stdout.isTTY === true && !options.json && options.env["TERM"] !== "dumb",
-    columns: () => widthOf(stdout, options.env),
+    json,
+    tty: stdout.isTTY === true && !json && env["TERM"] !== "dumb",
+    columns: () => widthOf(stdout, env),
     rows: () => stdout.rows ?? 24,
-    paint: paintFor(stdout, options.env),
+    paint,
     stdin,
     stdout,
-    line: (text = "") => void stdout.write(`${text}\n`),
+    tick: paint("green", "✓"),
+    line,
+    lines: (texts) => texts.forEach((text) => line(text)),
     note: (text) => void stderr.write(`${text}\n`),
-    answer: (value) => void stdout.write(`${JSON.stringify(value, null, 2)}\n`),
+    answer: (value, text) => line(json || text === undefined ? JSON.stringify(value, null, 2) : text),
   };
 }
 
