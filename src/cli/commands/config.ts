@@ -11,6 +11,7 @@ import {
   SETTINGS,
 } from "../../config/index.ts";
 import type { Call } from "../call.ts";
+import { loadHere } from "../configuration.ts";
 import { EXITS, Failure } from "../failure.ts";
 import { gridLines } from "../terminal/grid.ts";
 import { homeOf } from "../daemon/home.ts";
@@ -39,17 +40,13 @@ export async function run(call: Call): Promise<number | void> {
 /** Returns the defaults and the list of problems if the configuration is invalid. */
 function loadOrExplain(call: Call): { loaded: Loaded; isBroken: boolean } {
   try {
-    return { loaded: load(call), isBroken: false };
+    return { loaded: loadHere(call), isBroken: false };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const nowhere = path.join(homeOf(call).home, "no", "such", "folder");
     const without = loadConfig({ home: nowhere, cwd: nowhere, env: {}, flags: {} });
     return { loaded: { ...without, problems: error.problems }, isBroken: true };
   }
-}
-
-function load(call: Call): Loaded {
-  return loadConfig({ home: homeOf(call).home, cwd: process.cwd(), env: call.env, flags: {} });
 }
 
 function settingLines(loaded: Loaded, call: Call): string[] {
@@ -90,7 +87,7 @@ async function edit(call: Call): Promise<number> {
       next: [`Use another editor: EDITOR=nano kinfold config edit`, `The file: ${paths.configFile}`],
     });
   }
-  load(call);
+  loadHere(call);
   call.io.line(
     "The configuration is valid. It takes effect when the daemon restarts: kinfold down && kinfold up",
   );

@@ -9,7 +9,7 @@ export async function run(call: Call): Promise<number> {
   const machine = await checkMachine(call);
   const { checks, connection } = await checkDaemon(call);
   const agents = await checkAgents(call, connection);
-  const history = await checkHistory(call, connection);
+  const history = await checkHistory(connection);
   const all = [...machine, ...checks, ...agents, ...history];
   const isWell = all.every((check) => check.ok || check.optional);
   if (call.io.json) {

@@ -1,9 +1,8 @@
-import { ConfigError, loadConfig } from "../../config/index.ts";
 import type { Agent } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import type { Check } from "./check.ts";
+import { loadIfValid } from "../configuration.ts";
+import { bad, type Check, good, optional } from "./check.ts";
 import type { Connection } from "../daemon/connection.ts";
-import { homeOf } from "../daemon/home.ts";
 import { oneLine } from "../terminal/text.ts";
 
 export async function checkAgents(call: Call, connection: Connection | null): Promise<Check[]> {
@@ -22,27 +21,20 @@ export async function checkAgents(call: Call, connection: Connection | null): Pr
 
 function checkAgent(agent: Agent): Check {
   const name = oneLine(agent.name);
-  const optional = true;
   const version = agent.version === null ? null : oneLine(agent.version);
   if (!agent.installed) {
     const problem = version === null ? "not installed" : `${version}: ${oneLine(agent.problem ?? "")}`;
-    return { name, ok: false, optional, text: problem, advice: line(agent.howToInstall) };
+    return optional(name, problem, line(agent.howToInstall));
   }
   const found = version ?? "installed";
   if (agent.signedIn === false) {
     const advice = line(agent.howToSignIn) ?? `run: ${name}`;
-    return { name, ok: false, optional, text: `${found}: not signed in`, advice };
+    return optional(name, `${found}: not signed in`, advice);
   }
-  if (agent.problem !== null) {
-    return {
-      name,
-      ok: false,
-      text: `${found}: ${oneLine(agent.problem)}`,
-      advice: line(agent.howToInstall),
-    };
-  }
+  if (agent.problem !== null)
+    return bad(name, `${found}: ${oneLine(agent.problem)}`, line(agent.howToInstall));
   const words = [found, agent.signedIn ? "signed in" : null, line(agent.uses)];
-  return { name, ok: true, text: words.filter((word) => word !== null).join(", "), advice: null };
+  return good(name, words.filter((word) => word !== null).join(", "));
 }
 
 /** Compares with this terminal: the daemon has the PATH and variables of the terminal that started it. */
@@ -51,11 +43,11 @@ function checkPlace(agent: Agent, here: Agent): Check | null {
   const advice = "run in this terminal: kinfold down && kinfold up";
   if (!agent.installed && here.installed) {
     const text = "found in this terminal, but not by the daemon, which was started with another PATH";
-    return { name, ok: false, optional: true, text, advice };
+    return optional(name, text, advice);
   }
   if (agent.signedIn === false && here.signedIn === true) {
     const text = "signed in here, but the daemon was started without this terminal's variables";
-    return { name, ok: false, optional: true, text, advice };
+    return optional(name, text, advice);
   }
   return null;
 }
@@ -63,33 +55,22 @@ function checkPlace(agent: Agent, here: Agent): Check | null {
 /** Checks the agent that a session gets if it names none. */
 function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
   const name = "default agent";
-  const wanted = defaultAgent(call);
-  if (wanted === null) return [];
+  const wanted = loadIfValid(call)?.config.agent;
+  // `checkConfig` reports an invalid configuration.
+  if (wanted === undefined) return [];
   const agent = agents.find((one) => one.name === wanted);
   const set = "set agent in kinfold.yaml: kinfold config edit";
-  if (agent === undefined)
-    return [{ name, ok: false, text: `${oneLine(wanted)} is not a known agent`, advice: set }];
+  if (agent === undefined) return [bad(name, `${oneLine(wanted)} is not a known agent`, set)];
   // This affects every session that names no agent, so the problem is repeated with its advice.
   const { ok, text, advice: cure } = checkAgent(agent);
   if (!ok) {
-    const problem = agent.installed || agent.version !== null ? ` ${text}` : " is not installed";
-    const advice = cure === null ? set : `${cure}, or ${set}`;
-    return [{ name, ok, text: `${oneLine(wanted)}${problem}`, advice }];
+    const problem = agent.installed || agent.version !== null ? text : "is not installed";
+    return [bad(name, `${oneLine(wanted)} ${problem}`, cure === null ? set : `${cure}, or ${set}`)];
   }
   const isReal = (one: Agent): boolean => one.name !== "sim" && one.installed && one.problem === null;
   const better = agent.name === "sim" ? agents.find(isReal) : undefined;
   const advice = better === undefined ? null : `to use ${oneLine(better.name)} instead, ${set}`;
-  return [{ name, ok: true, text: oneLine(wanted), advice }];
-}
-
-function defaultAgent(call: Call): string | null {
-  try {
-    return loadConfig({ home: homeOf(call).home, cwd: process.cwd(), env: call.env, flags: {} }).config.agent;
-  } catch (error) {
-    // `checkConfig` reports an invalid configuration.
-    if (error instanceof ConfigError) return null;
-    throw error;
-  }
+  return [good(name, oneLine(wanted), advice)];
 }
 
 function line(text: string | null | undefined): string | null {

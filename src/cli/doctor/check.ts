@@ -2,7 +2,19 @@ export interface Check {
   readonly name: string;
   readonly ok: boolean;
   /** True if work is possible without it: doctor reports it but does not fail. */
-  readonly optional?: boolean;
+  readonly optional?: true;
   readonly text: string;
   readonly advice: string | null;
+}
+
+export function good(name: string, text: string, advice: string | null = null): Check {
+  return { name, ok: true, text, advice };
+}
+
+export function bad(name: string, text: string, advice: string | null): Check {
+  return { name, ok: false, text, advice };
+}
+
+export function optional(name: string, text: string, advice: string | null): Check {
+  return { name, ok: false, optional: true, text, advice };
 }

@@ -1,9 +1,8 @@
-import { ConfigError, loadConfig } from "../../config/index.ts";
 import type { Call } from "../call.ts";
-import type { Check } from "./check.ts";
+import { loadIfValid } from "../configuration.ts";
+import { bad, type Check, good, optional } from "./check.ts";
 import { type Connection, tryConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { homeOf } from "../daemon/home.ts";
 import { answers } from "../daemon/start-daemon.ts";
 import { duration } from "../../text/quantity.ts";
 
@@ -11,54 +10,29 @@ import { duration } from "../../text/quantity.ts";
 export async function checkDaemon(call: Call): Promise<{ checks: Check[]; connection: Connection | null }> {
   try {
     const connection = await tryConnection(call);
-    if (connection === null) return { checks: [notRunning(), await checkPort(call)], connection };
+    if (connection === null) {
+      const daemon = optional("daemon", "not running", "start it: kinfold up");
+      return { checks: [daemon, await checkPort(call)], connection };
+    }
     const { health, url } = connection;
-    const checks = [
-      {
-        name: "daemon",
-        ok: true,
-        text: `${health.version}, running ${duration(Date.now() - health.startedAt)} (pid ${health.pid}) at ${url}`,
-        advice: null,
-      },
-      {
-        name: "store",
-        ok: health.ok,
-        text: health.store,
-        advice: health.ok ? null : "its log: kinfold logs",
-      },
-    ];
-    return { checks, connection };
+    const running = `running ${duration(Date.now() - health.startedAt)} (pid ${health.pid})`;
+    const daemon = good("daemon", `${health.version}, ${running} at ${url}`);
+    const store = health.ok
+      ? good("store", health.store)
+      : bad("store", health.store, "its log: kinfold logs");
+    return { checks: [daemon, store], connection };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return {
-      checks: [{ name: "daemon", ok: false, text: error.message, advice: error.next.join("; ") || null }],
-      connection: null,
-    };
+    return { checks: [bad("daemon", error.message, error.next.join("; ") || null)], connection: null };
   }
-}
-
-function notRunning(): Check {
-  return { name: "daemon", ok: false, optional: true, text: "not running", advice: "start it: kinfold up" };
 }
 
 async function checkPort(call: Call): Promise<Check> {
-  const name = "port";
-  try {
-    const { config } = loadConfig({ home: homeOf(call).home, cwd: process.cwd(), env: call.env, flags: {} });
-    if (config.port === 0)
-      return { name, ok: true, text: "a free one is picked at every start", advice: null };
-    const isTaken = await answers(
-      `http://${config.host === "0.0.0.0" ? "127.0.0.1" : config.host}:${config.port}`,
-    );
-    if (!isTaken) return { name, ok: true, text: `${config.port} is free`, advice: null };
-    return {
-      name,
-      ok: false,
-      text: `${config.port} is taken by another program`,
-      advice: `use another: kinfold up --port ${config.port + 1}`,
-    };
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return { name, ok: false, text: "unknown until the configuration is valid", advice: null };
-  }
+  const config = loadIfValid(call)?.config;
+  if (config === undefined) return bad("port", "unknown until the configuration is valid", null);
+  const { port } = config;
+  if (port === 0) return good("port", "a free one is picked at every start");
+  const host = config.host === "0.0.0.0" ? "127.0.0.1" : config.host;
+  if (!(await answers(`http://${host}:${port}`))) return good("port", `${port} is free`);
+  return bad("port", `${port} is taken by another program`, `use another: kinfold up --port ${port + 1}`);
 }

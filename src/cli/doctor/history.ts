@@ -1,5 +1,4 @@
-import type { Call } from "../call.ts";
-import type { Check } from "./check.ts";
+import { bad, type Check, good, optional } from "./check.ts";
 import type { Connection } from "../daemon/connection.ts";
 import { oneLine } from "../terminal/text.ts";
 import { count } from "../../text/quantity.ts";
@@ -7,7 +6,7 @@ import { count } from "../../text/quantity.ts";
 const PROBLEMS_MAX = 200;
 
 /** Checks the import of history from disk, and reports each file that could not be read. */
-export async function checkHistory(_call: Call, connection: Connection | null): Promise<Check[]> {
+export async function checkHistory(connection: Connection | null): Promise<Check[]> {
   if (connection === null) return [];
   const { scan, problems, onDisk } = await connection.client.imported({
     problems: PROBLEMS_MAX,
@@ -22,24 +21,18 @@ export async function checkHistory(_call: Call, connection: Connection | null): 
       number === 0
         ? "no sessions of agents on this disk"
         : `${count(number, "earlier session")} of ${whose} on this disk, not imported`;
-    return [{ name, ok: false, optional: true, text, advice: "import them: kinfold import" }];
+    return [optional(name, text, "import them: kinfold import")];
   }
-  const failed = scan.phase === "failed" || scan.error !== null;
+  const isFailed = scan.phase === "failed" || scan.error !== null;
   const sessions = scan.found.reduce((sum, each) => sum + each.sessions + each.subagents, 0);
   const read = `${count(sessions, "session")}, ${scan.filesRead} of ${count(scan.files, "file")} read`;
   return [
-    {
-      name,
-      ok: !failed,
-      text: failed ? `reading stopped: ${oneLine(scan.error ?? "")}` : read,
-      advice: failed ? "its log: kinfold logs" : null,
-    },
-    ...problems.map(({ path, reason, badLines }) => ({
-      name: badLines > 0 ? "partly read file" : "unread file",
-      ok: false,
-      optional: true,
-      text: `${oneLine(path)}: ${oneLine(reason)}`,
-      advice: null,
-    })),
+    isFailed
+      ? bad(name, `reading stopped: ${oneLine(scan.error ?? "")}`, "its log: kinfold logs")
+      : good(name, read),
+    ...problems.map(({ path, reason, badLines }) => {
+      const kind = badLines > 0 ? "partly read file" : "unread file";
+      return optional(kind, `${oneLine(path)}: ${oneLine(reason)}`, null);
+    }),
   ];
 }

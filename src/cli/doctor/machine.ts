@@ -4,9 +4,10 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
-import { ConfigError, loadConfig, type Paths, problemLine } from "../../config/index.ts";
+import { ConfigError, type Paths, problemLine } from "../../config/index.ts";
 import type { Call } from "../call.ts";
-import type { Check } from "./check.ts";
+import { loadHere } from "../configuration.ts";
+import { bad, type Check, good, optional } from "./check.ts";
 import { homeOf } from "../daemon/home.ts";
 import { bytes } from "../../text/quantity.ts";
 
@@ -24,73 +25,42 @@ export async function checkMachine(call: Call): Promise<Check[]> {
 }
 
 function checkNode(): Check {
-  const [major = 0] = process.versions.node.split(".").map(Number);
-  const ok = major >= 24;
-  return { name: "node", ok, text: process.versions.node, advice: ok ? null : "install Node 24 or newer" };
+  const version = process.versions.node;
+  return Number.parseInt(version) >= 24
+    ? good("node", version)
+    : bad("node", version, "install Node 24 or newer");
 }
 
 function checkConfig(call: Call, paths: Paths): Check {
   const name = "configuration";
   try {
-    const { problems } = loadConfig({ home: paths.home, cwd: process.cwd(), env: call.env, flags: {} });
-    const text = existsSync(paths.configFile) ? paths.configFile : "defaults (no file)";
-    const [first] = problems;
-    if (first === undefined) return { name, ok: true, text, advice: null };
-    return { name, ok: false, optional: true, text: problemLine(first), advice: "see: kinfold config" };
+    const [first] = loadHere(call).problems;
+    if (first !== undefined) return optional(name, problemLine(first), "see: kinfold config");
+    return good(name, existsSync(paths.configFile) ? paths.configFile : "defaults (no file)");
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return {
-      name,
-      ok: false,
-      text: error.problems.map(problemLine).join("; "),
-      advice: "fix it: kinfold config edit",
-    };
+    return bad(name, error.problems.map(problemLine).join("; "), "fix it: kinfold config edit");
   }
 }
 
-function checkHome(paths: Paths): Check {
+function checkHome({ home }: Paths): Check {
   const name = "home";
-  const stat = statSync(paths.home, { throwIfNoEntry: false });
-  if (stat === undefined)
-    return { name, ok: true, text: `${paths.home} (created at the first start)`, advice: null };
-  if (!isWritable(paths.home)) {
-    return {
-      name,
-      ok: false,
-      text: `${paths.home} cannot be written`,
-      advice: "take ownership of it, or set KINFOLD_HOME",
-    };
-  }
+  const stat = statSync(home, { throwIfNoEntry: false });
+  if (stat === undefined) return good(name, `${home} (created at the first start)`);
+  if (!isWritable(home))
+    return bad(name, `${home} cannot be written`, "take ownership of it, or set KINFOLD_HOME");
   const mode = stat.mode & 0o777;
-  if ((mode & 0o077) !== 0) {
-    return {
-      name,
-      ok: false,
-      text: `${paths.home} can be read by others (mode ${mode.toString(8)})`,
-      advice: `chmod 700 ${paths.home}`,
-    };
-  }
-  return { name, ok: true, text: paths.home, advice: null };
+  if ((mode & 0o077) === 0) return good(name, home);
+  return bad(name, `${home} can be read by others (mode ${mode.toString(8)})`, `chmod 700 ${home}`);
 }
 
-function checkToken(paths: Paths): Check {
+function checkToken({ token }: Paths): Check {
   const name = "token";
-  const stat = statSync(paths.token, { throwIfNoEntry: false });
-  if (stat === undefined) return { name, ok: true, text: "created at the first start", advice: null };
-  const mode = stat.mode & 0o777;
-  if ((mode & 0o077) === 0)
-    return {
-      name,
-      ok: true,
-      text: `only you can read it (mode ${mode.toString(8).padStart(4, "0")})`,
-      advice: null,
-    };
-  return {
-    name,
-    ok: false,
-    text: `others can read it (mode ${mode.toString(8)})`,
-    advice: `chmod 600 ${paths.token}`,
-  };
+  const stat = statSync(token, { throwIfNoEntry: false });
+  if (stat === undefined) return good(name, "created at the first start");
+  const mode = (stat.mode & 0o777).toString(8);
+  if ((stat.mode & 0o077) === 0) return good(name, `only you can read it (mode ${mode.padStart(4, "0")})`);
+  return bad(name, `others can read it (mode ${mode})`, `chmod 600 ${token}`);
 }
 
 async function checkDisk(paths: Paths): Promise<Check> {
@@ -99,35 +69,28 @@ async function checkDisk(paths: Paths): Promise<Check> {
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
   const size = fileSize(paths.database) + fileSize(`${paths.database}-wal`);
-  const ok = free > DISK_MIN;
   const text = `${bytes(free)} free${size > 0 ? `, the database takes ${bytes(size)}` : ""}`;
-  return { name: "disk", ok, text, advice: ok ? null : "free some space: a full disk stops all work" };
+  if (free > DISK_MIN) return good("disk", text);
+  return bad("disk", text, "free some space: a full disk stops all work");
 }
 
 async function checkSandbox(call: Call): Promise<Check> {
   const { ownSandbox } = await import("./own-agents.ts");
   const { kind, text, problems } = await ownSandbox(call);
   const name = "sandbox";
-  if (kind === "none") return { name, ok: false, text, advice: "set sandbox: auto, or fix it" };
+  if (kind === "none") return bad(name, text, "set sandbox: auto, or fix it");
   const why = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
-  if (kind !== "guard" || process.platform !== "linux")
-    return { name, ok: true, text: `${text}${why}`, advice: null };
+  if (kind !== "guard" || process.platform !== "linux") return good(name, `${text}${why}`);
   const advice = "for a stronger sandbox, install bubblewrap or allow this user to create namespaces";
-  return { name, ok: false, optional: true, text: `${text}${why}`, advice };
+  return optional(name, `${text}${why}`, advice);
 }
 
 async function checkGit(): Promise<Check> {
   try {
     const { stdout } = await promisify(execFile)("git", ["--version"], { timeout: 5000 });
-    return { name: "git", ok: true, text: stdout.trim().replace(/^git version /, ""), advice: null };
+    return good("git", stdout.trim().replace(/^git version /, ""));
   } catch {
-    return {
-      name: "git",
-      ok: false,
-      optional: true,
-      text: "not found",
-      advice: "agents that work on code need it: install git",
-    };
+    return optional("git", "not found", "agents that work on code need it: install git");
   }
 }
 

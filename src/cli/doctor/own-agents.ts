@@ -1,8 +1,8 @@
-import { ConfigError, loadConfig } from "../../config/index.ts";
 import { type Agent, Config } from "../../contract/index.ts";
 import { createDrivers, reportSandbox } from "../../drivers/registry.ts";
 import { silentLog } from "../../log.ts";
 import type { Call } from "../call.ts";
+import { loadIfValid } from "../configuration.ts";
 import { homeOf } from "../daemon/home.ts";
 
 export { agentsDirOf, installAdapter, locateAdapter, VENDORS } from "../../drivers/vendors/index.ts";
@@ -11,22 +11,17 @@ export type { AdapterPackage, InstallProgress, Vendor } from "../../drivers/vend
 /** Returns the agents that a daemon started here and now would find. Starts no agent. */
 export async function probeOwnAgents(call: Call): Promise<Agent[]> {
   const paths = homeOf(call);
-  const config = configOf(call, paths.home);
+  const config = configOf(call);
   const options = { config, simDir: paths.sim, home: paths.home, sandbox: config.sandbox, log: silentLog };
   return Promise.all([...createDrivers(options).values()].map((driver) => driver.probe()));
 }
 
 /** Returns the sandbox that a daemon started here would put agents in. */
 export async function ownSandbox(call: Call): ReturnType<typeof reportSandbox> {
-  return reportSandbox(configOf(call, homeOf(call).home).sandbox);
+  return reportSandbox(configOf(call).sandbox);
 }
 
 /** Returns the defaults if the configuration is invalid: `checkConfig` reports that. */
-function configOf(call: Call, home: string): Config {
-  try {
-    return loadConfig({ home, cwd: process.cwd(), env: call.env, flags: {} }).config;
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return Config.parse({});
-  }
+function configOf(call: Call): Config {
+  return loadIfValid(call)?.config ?? Config.parse({});
 }
