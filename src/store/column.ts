@@ -64,6 +64,9 @@ export function maybe<T>(column: Column<T>): Column<T | null> {
   return { kind: column.kind, form: column.form, isNullable: true };
 }
 
+/** The record that a row of these columns becomes. */
+export type RecordOf<C> = { -readonly [F in keyof C]: C[F] extends Column<infer T> ? T : never };
+
 type Values<C extends readonly Column<unknown>[]> = {
   -readonly [I in keyof C]: C[I] extends Column<infer T> ? T : never;
 };
@@ -80,13 +83,25 @@ export function valuesOf<const C extends readonly Column<unknown>[]>(row: Row, .
 
 /** Returns the first value of the first row, or null if there is no row. */
 export async function firstOf<T>(q: Query, statement: Sql, column: Column<T>): Promise<T | null> {
-  const row = await q.get(statement);
-  return row === null ? null : valueOf(row[0], column);
+  return reading(q, only(column)).one(statement);
 }
 
-/** Returns the first value of every row. */
-export async function listOf<T>(q: Query, statement: Sql, column: Column<T>): Promise<T[]> {
-  return (await q.all(statement)).map((row) => valueOf(row[0], column));
+/** Binds a query to a function that reads its rows. */
+export function reading<T>(q: Query, read: (row: Row) => T) {
+  return {
+    async one(statement: Sql): Promise<T | null> {
+      const row = await q.get(statement);
+      return row === null ? null : read(row);
+    },
+    async many(statement: Sql): Promise<T[]> {
+      return (await q.all(statement)).map(read);
+    },
+  };
+}
+
+/** Reads the first value of each row. */
+export function only<T>(column: Column<T>): (row: Row) => T {
+  return (row) => valueOf(row[0], column);
 }
 
 /** Returns the first value of the first row, or 0 if there is no row. */

@@ -3,13 +3,10 @@ import { type Columns, fieldsOf, type Kind, readerOf } from "./column.ts";
 import { placeholders, raw, type Param, type Row, type Sql } from "./sql.ts";
 
 /** Maps a record's fields to a table's columns, and builds its statements. */
-export interface Table<R extends object> {
+export interface Table<R extends object> extends Selected<R> {
   readonly name: string;
-  /** The columns, in the order that `record` expects. */
-  readonly columns: Sql;
-  /** The same, each prefixed with a table alias. */
-  columnsOf(alias: string): Sql;
-  record(row: Row): R;
+  /** Selects only these fields. */
+  pick<F extends keyof R & string>(...fields: readonly F[]): Selected<Pick<R, F>>;
   /** How each column is read and written. */
   readonly declared: readonly Declared[];
   /** Returns the record as `insert` would write it: redacted, except for held fields. */
@@ -20,6 +17,14 @@ export interface Table<R extends object> {
   insert(records: readonly R[]): Sql;
   /** Returns `a = ?, b = ?` for the given fields, or null if there are none. */
   set(patch: Partial<R>): Sql | null;
+}
+
+export interface Selected<R> {
+  /** The columns, in the order that `record` expects. */
+  readonly columns: Sql;
+  /** The same, each prefixed with a table alias. */
+  columnsOf(alias: string): Sql;
+  record(row: Row): R;
 }
 
 export interface Declared {
@@ -68,9 +73,16 @@ export function table<R extends object>(
     name,
     declared: fields,
     ...cleaning,
-    columns: raw(columns.join(", ")),
-    columnsOf: (alias) => raw(columns.map((column) => `${alias}.${column}`).join(", ")),
-    record: readerOf(of, name),
+    ...selected(of, columns, name),
+    pick(...some) {
+      const named = fields.filter(({ field }) => some.some((each) => each === field));
+      const part = Object.fromEntries(named.map(({ field }) => [field, of[field]])) as typeof of;
+      return selected(
+        part,
+        named.map(({ column }) => column),
+        name,
+      );
+    },
     insert(records) {
       const text = (insertTexts[records.length] ??=
         head + Array.from(records, () => placeholders(width)).join(", "));
@@ -98,6 +110,14 @@ export function table<R extends object>(
       }
       return text === "" ? null : { text, params };
     },
+  };
+}
+
+function selected<R extends object>(of: Columns<R>, columns: readonly string[], name: string): Selected<R> {
+  return {
+    columns: raw(columns.join(", ")),
+    columnsOf: (alias) => raw(columns.map((column) => `${alias}.${column}`).join(", ")),
+    record: readerOf(of, name),
   };
 }
 

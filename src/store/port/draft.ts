@@ -1,20 +1,23 @@
+import { number, type RecordOf, word } from "../column.ts";
 import type { EntryRecord, TurnRecord } from "./record.ts";
 
 /**
  * The message that a running turn is writing, redacted; a session has at most one. While it grows, `end` is
  * replaced and `text` is only appended to.
  */
-export interface DraftRecord {
-  rootId: string;
-  sessionId: string;
-  turnId: string;
-  kind: "text" | "thought";
-  text: string;
-  end: string;
+export const DRAFT = {
+  rootId: word(),
+  sessionId: word(),
+  turnId: word(),
+  kind: word<"text" | "thought">(),
+  // `draftWrites` redacts these, unless they are redacted already.
+  text: word(),
+  end: word(),
   /** When its first words arrived. */
-  at: number;
-  updatedAt: number;
-}
+  at: number(),
+  updatedAt: number(),
+};
+export type DraftRecord = RecordOf<typeof DRAFT>;
 
 export interface DraftReads {
   /** Returns the draft as the entry it will become: marked `open`, with the index it would get now. */

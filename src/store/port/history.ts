@@ -1,6 +1,93 @@
-import type { EntryAuthor, EntryKind, HistoryProblem, HistoryScan } from "../../contract/index.ts";
-import type { HistoryAsked, HistoryKnown, HistoryRecord, SessionRecord } from "./record.ts";
+import type {
+  AgentStatus,
+  EntryAuthor,
+  EntryKind,
+  HistoryProblem,
+  HistoryScan,
+} from "../../contract/index.ts";
+import { heldJson, json, jsonList, maybe, number, prose, type RecordOf, word } from "../column.ts";
+import type { SessionRecord } from "./record.ts";
 import type { Visible } from "../../domain/permission.ts";
+
+/**
+ * A session or sub-agent that a reader found on disk. `imported`: it has a session in the store. `ours`:
+ * Kinfold runs it or it is attached, so only its facts are kept. The other kinds are left out: `excluded` on
+ * request, `internal` as the agent's own bookkeeping, `empty` because it has no content yet.
+ */
+export const HISTORY = {
+  no: number(),
+  key: word(),
+  node: word(),
+  agent: word(),
+  /** The id that the agent gave it. */
+  agentId: word(),
+  format: word(),
+  path: word(),
+  /** The reader's description of the file, passed back to it unchanged. */
+  found: heldJson<Record<string, unknown>>(),
+  /** The key of the session at the top of its family, even if that session's file is missing. */
+  familyKey: word(),
+  /** For a sub-agent whose rows are in another session's file: the key of that file. */
+  hostKey: maybe(word()),
+  sessionId: word(),
+  rootId: word(),
+  kind: word<"imported" | "ours" | "excluded" | "internal" | "empty">(),
+  stamp: word(),
+  /** The stamp up to which it was read; null if only its head and tail were read. */
+  readStamp: maybe(word()),
+  sizeBytes: number(),
+  readBytes: number(),
+  /** Only for a sub-agent. */
+  status: maybe(json<AgentStatus>()),
+  /** Sub-agents that calls in this file started but that have no file. */
+  missing: maybe(jsonList<AgentStatus>()),
+  badCount: number(),
+  bad: maybe(jsonList<{ line: number | null; byteOffset: number | null; reason: string }>()),
+  problem: maybe(prose()),
+  changedAt: number(),
+  goneAt: maybe(number()),
+  /** The facts that the reader found; opaque here. */
+  facts: maybe(heldJson<Record<string, unknown>>()),
+  /** The position at which the reader continues; opaque here. */
+  place: maybe(heldJson<Record<string, unknown>>()),
+};
+export type HistoryRecord = RecordOf<typeof HISTORY>;
+
+/** The fields that a scan compares with the files. */
+export const KNOWN_FIELDS = [
+  "no",
+  "key",
+  "agentId",
+  "format",
+  "path",
+  "familyKey",
+  "hostKey",
+  "sessionId",
+  "rootId",
+  "kind",
+  "stamp",
+  "readStamp",
+  "sizeBytes",
+  "readBytes",
+  "goneAt",
+] as const satisfies (keyof HistoryRecord)[];
+
+/** With facts about its session, if it has one; `state` comes from its evidence. */
+export interface HistoryKnown extends Pick<HistoryRecord, (typeof KNOWN_FIELDS)[number]> {
+  state: string | null;
+  depth: number | null;
+  parentId: string | null;
+  cwd: string | null;
+  scope: string | null;
+}
+
+/** A request to read what agents left on disk. */
+export interface HistoryAsked {
+  exclude: string[];
+  /** Incremented to request a complete new scan. */
+  count: number;
+  at: number;
+}
 
 export interface HistoryReads {
   byKey(key: string): Promise<HistoryRecord | null>;

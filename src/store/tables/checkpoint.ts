@@ -1,52 +1,34 @@
 import type { CheckpointReads, CheckpointWrites } from "../port/store.ts";
-import type { CheckpointRecord } from "../port/record.ts";
-import { json, jsonList, maybe, number, prose, readerOf, word } from "../column.ts";
+import { CHECKPOINT, type CheckpointRecord } from "../port/record.ts";
+import { reading } from "../column.ts";
 import { sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
-export const checkpoints = table<CheckpointRecord>("checkpoints", {
-  id: word(),
-  rootId: word(),
-  sessionId: word(),
-  turnId: maybe(word()),
-  kind: word(),
-  summary: prose(),
-  entities: jsonList(),
-  constraints: json(),
-  entryIndex: number(),
-  at: number(),
-});
+export const checkpoints = table<CheckpointRecord>("checkpoints", CHECKPOINT);
 
-const constraintsIn = readerOf<Pick<CheckpointRecord, "sessionId" | "constraints">>({
-  sessionId: word(),
-  constraints: json(),
-});
+const constraints = checkpoints.pick("sessionId", "constraints");
 
 export function checkpointReads(q: Query): CheckpointReads {
+  const { many } = reading(q, checkpoints.record);
   return {
-    async ofSession(sessionId) {
-      const rows = await q.all(sql`SELECT ${checkpoints.columns} FROM checkpoints
-        WHERE session_id = ${sessionId} ORDER BY entry_index, at, id`);
-      return rows.map(checkpoints.record);
-    },
+    ofSession: (sessionId) =>
+      many(sql`SELECT ${checkpoints.columns} FROM checkpoints
+        WHERE session_id = ${sessionId} ORDER BY entry_index, at, id`),
     async latest(sessionId) {
-      const rows = await q.all(sql`SELECT ${checkpoints.columns} FROM checkpoints
+      const found = await many(sql`SELECT ${checkpoints.columns} FROM checkpoints
         WHERE id IN (${newest(sessionId, "explicit")}, ${newest(sessionId, "compaction")}, ${newest(sessionId, "automatic")})`);
-      const found = rows.map(checkpoints.record);
       const of = (kind: CheckpointRecord["kind"]) => found.find((each) => each.kind === kind) ?? null;
       return { explicit: of("explicit"), compaction: of("compaction"), automatic: of("automatic") };
     },
-    async constraintsAbove(sessionId) {
-      const rows = await q.all(sql`WITH RECURSIVE up (id, parent_id, depth) AS (
+    constraintsAbove: (sessionId) =>
+      reading(q, constraints.record).many(sql`WITH RECURSIVE up (id, parent_id, depth) AS (
           SELECT id, parent_id, depth FROM sessions
             WHERE id = (SELECT parent_id FROM sessions WHERE id = ${sessionId})
           UNION ALL
           SELECT s.id, s.parent_id, s.depth FROM sessions s JOIN up ON s.id = up.parent_id)
         SELECT up.id, c.constraints FROM up JOIN checkpoints c ON c.id = (SELECT id FROM checkpoints
           WHERE session_id = up.id AND kind = 'explicit' ORDER BY entry_index DESC, at DESC, id DESC LIMIT 1)
-        ORDER BY up.depth`);
-      return rows.map(constraintsIn);
-    },
+        ORDER BY up.depth`),
   };
 }
 

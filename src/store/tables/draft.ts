@@ -1,25 +1,11 @@
 import { redactBriefly } from "../../secrets/redact-long.ts";
-import type { DraftReads, DraftRecord, DraftWrites } from "../port/draft.ts";
+import { DRAFT, type DraftReads, type DraftRecord, type DraftWrites } from "../port/draft.ts";
 import type { EntryRecord } from "../port/record.ts";
-import { numberOf, number, valueOf, word } from "../column.ts";
+import { numberOf, number, valueOf } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
-export const drafts = table<DraftRecord>(
-  "drafts",
-  {
-    rootId: word(),
-    sessionId: word(),
-    turnId: word(),
-    kind: word(),
-    // `draftWrites` redacts these, unless they are redacted already.
-    text: word(),
-    end: word(),
-    at: number(),
-    updatedAt: number(),
-  },
-  { named: { end: "ending" } },
-);
+export const drafts = table<DraftRecord>("drafts", DRAFT, { named: { end: "ending" } });
 
 export function draftReads(q: Query): DraftReads {
   return {

@@ -1,26 +1,15 @@
 import type { EntryIndex } from "../search/entry-index.ts";
 import type { EntryReads, EntryWrites } from "../port/store.ts";
-import type { EntryRecord } from "../port/record.ts";
-import { flag, heldJson, json, maybe, number, type Columns, valuesOf, word } from "../column.ts";
-import { list, sql, type Query, type Sql } from "../sql.ts";
+import { ENTRY, type EntryRecord } from "../port/record.ts";
+import { heldJson, number, reading, valuesOf, word } from "../column.ts";
+import { list, sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
-const COLUMNS: Columns<EntryRecord> = {
-  rootId: word(),
-  sessionId: word(),
-  index: number(),
-  turnId: maybe(word()),
-  author: word(),
-  kind: word(),
-  body: json(),
-  isSubagent: flag(),
-  at: number(),
-};
 const OPTIONS = { named: { index: "idx" } } as const;
 
-export const entries = table<EntryRecord>("entries", COLUMNS, OPTIONS);
+export const entries = table<EntryRecord>("entries", ENTRY, OPTIONS);
 /** Entries are already redacted when they are indexed, so their body is not redacted again. */
-const INDEXED: Columns<EntryRecord> = { ...COLUMNS, body: heldJson() };
+const INDEXED = { ...ENTRY, body: heldJson<EntryRecord["body"]>() };
 /** Each database adds its own search column: SQLite a number, PostgreSQL the words. */
 export const entriesWithDoc = table<EntryRecord & { doc: number }>(
   "entries",
@@ -35,7 +24,7 @@ export const entriesWithWords = table<EntryRecord & { words: string }>(
 
 export function entryReads(q: Query): EntryReads {
   const { columns } = entries;
-  const many = async (statement: Sql) => (await q.all(statement)).map(entries.record);
+  const { many } = reading(q, entries.record);
   return {
     async tail(sessionId, { kinds, after, before, bytesMax, entryBytesMax, limit }) {
       const among = sql`session_id = ${sessionId} AND kind IN ${list(kinds)}`;

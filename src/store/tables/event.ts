@@ -1,38 +1,24 @@
 import type { FeedReads, NewEvent, TreeWrites } from "../port/store.ts";
-import type { EventRecord, TreeRecord } from "../port/record.ts";
-import { firstOf, json, maybe, number, prose, readerOf, valueOf, word } from "../column.ts";
+import { EVENT, type EventRecord, TREE, type TreeRecord } from "../port/record.ts";
+import { firstOf, maybe, number, reading, valueOf } from "../column.ts";
 import { type Query, sql } from "../sql.ts";
 import { table } from "../table.ts";
 
-export const events = table<EventRecord>("events", {
-  rootId: word(),
-  seq: number(),
-  xid: number(),
-  sessionId: word(),
-  type: word(),
-  text: maybe(prose()),
-  data: json(),
-  at: number(),
-});
-
-const treeIn = readerOf<{ rootId: string; seq: number }>({ rootId: word(), seq: number() });
+export const events = table<EventRecord>("events", EVENT);
+export const trees = table<TreeRecord>("trees", TREE);
+const changed = trees.pick("rootId", "seq");
 
 /** `point` differs between the databases, so the caller passes it. */
 export function eventReads(q: Query, point: FeedReads["point"]): FeedReads {
   return {
     point,
-    async treesSince(xmin) {
-      const rows = await q.all(
-        sql`SELECT root_id, seq FROM trees WHERE xid >= ${xmin} ORDER BY xid, root_id`,
-      );
-      return rows.map(treeIn);
-    },
-    async ofTree(rootId, after, limit) {
-      const rows = await q.all(sql`SELECT ${events.columns} FROM events
-        WHERE root_id = ${rootId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`);
-      return rows.map(events.record);
-    },
-    async firstSince(rootId, xmin) {
+    treesSince: (xmin) =>
+      reading(q, changed.record).many(sql`SELECT ${changed.columns} FROM trees
+        WHERE xid >= ${xmin} ORDER BY xid, root_id`),
+    ofTree: (rootId, after, limit) =>
+      reading(q, events.record).many(sql`SELECT ${events.columns} FROM events
+        WHERE root_id = ${rootId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`),
+    firstSince(rootId, xmin) {
       const first = sql`SELECT min(seq) FROM events WHERE root_id = ${rootId} AND xid >= ${xmin}`;
       return firstOf(q, first, maybe(number()));
     },
@@ -62,20 +48,10 @@ export async function writeEvents(
   }
 }
 
-export const trees = table<TreeRecord>("trees", {
-  rootId: word(),
-  seq: number(),
-  xid: number(),
-  spawnCount: number(),
-  prunedXid: number(),
-});
-
 export function treeReads(q: Query): { byId(rootId: string): Promise<TreeRecord | null> } {
   return {
-    async byId(rootId) {
-      const row = await q.get(sql`SELECT ${trees.columns} FROM trees WHERE root_id = ${rootId}`);
-      return row === null ? null : trees.record(row);
-    },
+    byId: (rootId) =>
+      reading(q, trees.record).one(sql`SELECT ${trees.columns} FROM trees WHERE root_id = ${rootId}`),
   };
 }
 

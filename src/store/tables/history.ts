@@ -1,82 +1,46 @@
-import type { EntryBody } from "../../contract/index.ts";
 import type { EntryIndex } from "../search/entry-index.ts";
 import type { Listeners } from "../listener.ts";
 import type {
   FolderCount,
+  HistoryKnown,
   HistoryReads,
-  HistoryStatus,
+  HistoryRecord,
   HistoryWrites,
   Imports,
   ImportedEntry,
 } from "../port/store.ts";
-import type { EntryRecord, HistoryKnown, HistoryRecord } from "../port/record.ts";
+import { HISTORY, KNOWN_FIELDS } from "../port/history.ts";
+import { ENTRY, type EntryRecord } from "../port/record.ts";
 import { within } from "./session.ts";
 import {
-  numberOf,
   firstOf,
   flag,
-  heldJson,
   json,
-  jsonList,
-  listOf,
   maybe,
   number,
-  prose,
+  numberOf,
+  only,
+  reading,
   readerOf,
   valueOf,
   valuesOf,
   word,
 } from "../column.ts";
-import { raw, sql, type Query, type Sql } from "../sql.ts";
+import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
 /** The reader's data is stored unchanged, because the reader has already redacted it. */
-export const histories = table<HistoryRecord>(
-  "history_sessions",
-  {
-    no: number(),
-    key: word(),
-    node: word(),
-    agent: word(),
-    agentId: word(),
-    format: word(),
-    path: word(),
-    found: heldJson(),
-    familyKey: word(),
-    hostKey: maybe(word()),
-    sessionId: word(),
-    rootId: word(),
-    kind: word(),
-    stamp: word(),
-    readStamp: maybe(word()),
-    sizeBytes: number(),
-    readBytes: number(),
-    status: maybe(json()),
-    missing: maybe(jsonList()),
-    badCount: number(),
-    bad: maybe(jsonList()),
-    problem: maybe(prose()),
-    changedAt: number(),
-    goneAt: maybe(number()),
-    facts: maybe(heldJson()),
-    place: maybe(heldJson()),
-  },
-  { fixed: ["no", "key", "rootId", "sessionId"] },
-);
+export const histories = table<HistoryRecord>("history_sessions", HISTORY, {
+  fixed: ["no", "key", "rootId", "sessionId"],
+});
 
-const KNOWN = raw(
-  "h.no, h.key, h.agent_id, h.format, h.path, h.stamp, h.read_stamp, h.kind, h.family_key, h.host_key, " +
-    "h.session_id, h.root_id, h.gone_at, h.size_bytes, h.read_bytes, s.evidence_state, s.depth, " +
-    "s.parent_id, s.cwd, s.scope",
-);
+const KNOWN = histories.pick(...KNOWN_FIELDS);
+const STATUS = histories.pick("key", "agentId", "sessionId", "kind", "status", "missing");
 
 export function historyReads(q: Query): HistoryReads {
   const { columns } = histories;
-  const one = async (statement: Sql) => {
-    const row = await q.get(statement);
-    return row === null ? null : histories.record(row);
-  };
-  const many = async (statement: Sql) => (await q.all(statement)).map(histories.record);
+  const { one, many } = reading(q, histories.record);
+  const count = (statement: Sql) => numberOf(q, statement);
   return {
     byKey: (key) => one(sql`SELECT ${columns} FROM history_sessions WHERE key = ${key}`),
     bySession: (sessionId) =>
@@ -84,53 +48,37 @@ export function historyReads(q: Query): HistoryReads {
     ofFamily: (familyKey, { after, limit }) =>
       many(sql`SELECT ${columns} FROM history_sessions
         WHERE family_key = ${familyKey} AND no > ${after} ORDER BY no LIMIT ${limit}`),
-    async statusesOf(familyKey) {
-      const rows = await q.all(sql`SELECT key, agent_id, session_id, kind, status, missing
-        FROM history_sessions WHERE family_key = ${familyKey} ORDER BY no`);
-      return rows.map(statusOf);
-    },
-    async known(node, { after, limit }) {
-      const rows = await q.all(sql`SELECT ${KNOWN} FROM history_sessions h
-        LEFT JOIN sessions s ON s.id = h.session_id
-        WHERE h.no > ${after} AND h.node = ${node} ORDER BY h.no LIMIT ${limit}`);
-      return rows.map(knownOf);
-    },
+    statusesOf: (familyKey) =>
+      reading(q, STATUS.record).many(sql`SELECT ${STATUS.columns} FROM history_sessions
+        WHERE family_key = ${familyKey} ORDER BY no`),
+    known: (node, { after, limit }) =>
+      reading(q, knownOf).many(sql`SELECT ${KNOWN.columnsOf("h")},
+          s.evidence_state, s.depth, s.parent_id, s.cwd, s.scope
+        FROM history_sessions h LEFT JOIN sessions s ON s.id = h.session_id
+        WHERE h.no > ${after} AND h.node = ${node} ORDER BY h.no LIMIT ${limit}`),
     refs: (no, { after, limit }) =>
-      listOf(
-        q,
-        sql`SELECT ref FROM history_refs
-        WHERE no = ${no} AND ref > ${after} ORDER BY ref LIMIT ${limit}`,
-        number(),
-      ),
+      reading(q, only(number())).many(sql`SELECT ref FROM history_refs
+        WHERE no = ${no} AND ref > ${after} ORDER BY ref LIMIT ${limit}`),
     ownerOfRef: ({ node, format, ref }) =>
-      firstOf(
-        q,
-        sql`SELECT h.key FROM history_sessions h
+      reading(q, only(word())).one(sql`SELECT h.key FROM history_sessions h
         WHERE h.node = ${node} AND h.format = ${format} AND h.key = h.family_key AND h.kind = 'imported'
           AND EXISTS (SELECT 1 FROM history_refs r WHERE r.no = h.no AND r.ref = ${ref})
-        ORDER BY h.no LIMIT 1`,
-        word(),
-      ),
+        ORDER BY h.no LIMIT 1`),
     problems: (node, limit) =>
       many(sql`SELECT ${columns} FROM history_sessions
         WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0) ORDER BY path, no LIMIT ${limit}`),
     problemCount: (node) =>
-      numberOf(
-        q,
-        sql`SELECT count(*) FROM history_sessions
-        WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0)`,
-      ),
-    async folders(visible) {
-      const rows = await q.all(sql`SELECT cwd, agent, origin,
+      count(sql`SELECT count(*) FROM history_sessions
+        WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0)`),
+    folders: (visible) =>
+      reading(q, folderOf).many(sql`SELECT cwd, agent, origin,
           CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END AS below,
           count(*), max(last_activity_at),
           sum(CASE WHEN origin = 'imported'
             THEN CASE WHEN evidence_state IN ('running', 'waiting', 'pending') THEN 1 ELSE 0 END
             ELSE CASE WHEN round_open = 1 AND ended_at IS NULL THEN 1 ELSE 0 END END)
         FROM sessions WHERE ${within(visible)} GROUP BY cwd, agent, origin,
-          CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END`);
-      return rows.map(folderOf);
-    },
+          CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END`),
   };
 }
 
@@ -222,16 +170,18 @@ interface Where {
   readonly from: number;
 }
 
-const BODY = json<EntryBody>();
-
 function recordsOf({ rootId, sessionId, from }: Where, entries: readonly ImportedEntry[]): EntryRecord[] {
   return entries.map(({ author, kind, isSubagent, at, body }, i) => {
-    const own = { author, kind, isSubagent, at, body: valueOf(body, BODY, "the body of an imported entry") };
+    const own = {
+      author,
+      kind,
+      isSubagent,
+      at,
+      body: valueOf(body, ENTRY.body, "the body of an imported entry"),
+    };
     return { rootId, sessionId, index: from + i, turnId: null, ...own };
   });
 }
-
-const REF = number();
 
 /** Returns the refs that the session did not have. */
 async function addRefs(q: Query, no: number, entries: readonly ImportedEntry[]): Promise<Set<number>> {
@@ -240,7 +190,7 @@ async function addRefs(q: Query, no: number, entries: readonly ImportedEntry[]):
       ON CONFLICT DO NOTHING RETURNING ref`,
     params: entries.flatMap(({ ref }) => [no, ref]),
   });
-  return new Set(rows.map((row) => valueOf(row[0], REF)));
+  return new Set(rows.map(only(number())));
 }
 
 function entryRows(at: Where, entries: readonly ImportedEntry[]): Sql {
@@ -261,15 +211,6 @@ function entryRows(at: Where, entries: readonly ImportedEntry[]): Sql {
   };
 }
 
-const statusOf = readerOf<HistoryStatus>({
-  key: word(),
-  agentId: word(),
-  sessionId: word(),
-  kind: word(),
-  status: maybe(json()),
-  missing: maybe(jsonList()),
-});
-
 const folderOf = readerOf<FolderCount>({
   cwd: word(),
   agent: word(),
@@ -280,28 +221,17 @@ const folderOf = readerOf<FolderCount>({
   atWork: number(),
 });
 
-const knownOf = readerOf<HistoryKnown>({
-  no: number(),
-  key: word(),
-  agentId: word(),
-  format: word(),
-  path: word(),
-  stamp: word(),
-  readStamp: maybe(word()),
-  kind: word(),
-  familyKey: word(),
-  hostKey: maybe(word()),
-  sessionId: word(),
-  rootId: word(),
-  goneAt: maybe(number()),
-  sizeBytes: number(),
-  readBytes: number(),
+const ofSession = readerOf<Omit<HistoryKnown, (typeof KNOWN_FIELDS)[number]>>({
   state: maybe(word()),
   depth: maybe(number()),
   parentId: maybe(word()),
   cwd: maybe(word()),
   scope: maybe(word()),
 });
+
+function knownOf(row: Row): HistoryKnown {
+  return { ...KNOWN.record(row), ...ofSession(row.slice(KNOWN_FIELDS.length)) };
+}
 
 /** The import request and its progress belong to no tree. */
 export function importsOver(at: {

@@ -1,39 +1,18 @@
 import type { LeaseReads, LeaseWrites } from "../port/store.ts";
-import type { LeaseRecord } from "../port/record.ts";
-import { jsonList, maybe, number, word } from "../column.ts";
+import { LEASE, type LeaseRecord } from "../port/record.ts";
+import { reading } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
-export const leases = table<LeaseRecord>(
-  "leases",
-  {
-    id: word(),
-    sessionId: word(),
-    rootId: word(),
-    node: word(),
-    boot: word(),
-    fence: number(),
-    pid: maybe(number()),
-    startTime: maybe(number()),
-    descendants: jsonList(),
-    openedAt: number(),
-  },
-  { fixed: ["sessionId", "rootId", "fence"] },
-);
+export const leases = table<LeaseRecord>("leases", LEASE, { fixed: ["sessionId", "rootId", "fence"] });
 
 export function leaseReads(q: Query): LeaseReads {
   const { columns } = leases;
+  const { one, many } = reading(q, leases.record);
   return {
-    async bySession(sessionId) {
-      const row = await q.get(sql`SELECT ${columns} FROM leases WHERE session_id = ${sessionId}`);
-      return row === null ? null : leases.record(row);
-    },
-    async ofNode(node) {
-      const rows = await q.all(
-        sql`SELECT ${columns} FROM leases WHERE node = ${node} ORDER BY opened_at, session_id`,
-      );
-      return rows.map(leases.record);
-    },
+    bySession: (sessionId) => one(sql`SELECT ${columns} FROM leases WHERE session_id = ${sessionId}`),
+    ofNode: (node) =>
+      many(sql`SELECT ${columns} FROM leases WHERE node = ${node} ORDER BY opened_at, session_id`),
   };
 }
 

@@ -1,63 +1,20 @@
 import type { MessageStatus } from "../../contract/index.ts";
 import type { MessageReads, MessageWrites } from "../port/store.ts";
-import type { MessageRecord } from "../port/record.ts";
-import {
-  numberOf,
-  flag,
-  heldJson,
-  heldProse,
-  listOf,
-  maybe,
-  number,
-  prose,
-  valueOf,
-  word,
-} from "../column.ts";
+import { MESSAGE, type MessageRecord } from "../port/record.ts";
+import { numberOf, number, only, reading, valueOf, word } from "../column.ts";
 import { list, raw, sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
-export const messages = table<MessageRecord>(
-  "messages",
-  {
-    id: word(),
-    rootId: word(),
-    sessionId: word(),
-    position: number(),
-    kind: word(),
-    senderKind: word(),
-    senderId: maybe(word()),
-    delivery: word(),
-    status: word(),
-    carrier: maybe(word()),
-    deliveryId: word(),
-    key: maybe(word()),
-    keyCaller: maybe(word()),
-    keyHash: maybe(word()),
-    callbackKey: maybe(word()),
-    turnId: maybe(word()),
-    body: maybe(heldProse()),
-    data: maybe(heldJson()),
-    metadata: heldJson(),
-    repeated: flag(),
-    voidReason: maybe(prose()),
-    admittedAt: number(),
-    takenAt: maybe(number()),
-    landedAt: maybe(number()),
-    entryIndex: maybe(number()),
-  },
-  { fixed: ["id", "rootId", "sessionId", "position"] },
-);
+export const messages = table<MessageRecord>("messages", MESSAGE, {
+  fixed: ["id", "rootId", "sessionId", "position"],
+});
 
 /** Repeats the condition of a partial index, because SQLite does not infer it. */
 export const QUEUED = raw("status IN ('queued', 'taken') AND status = 'queued'");
 
 export function messageReads(q: Query): MessageReads {
   const { columns } = messages;
-  const one = async (statement: Sql) => {
-    const row = await q.get(statement);
-    return row === null ? null : messages.record(row);
-  };
-  const many = async (statement: Sql) => (await q.all(statement)).map(messages.record);
+  const { one, many } = reading(q, messages.record);
   const count = (statement: Sql) => numberOf(q, statement);
   return {
     byId: (id) => one(sql`SELECT ${columns} FROM messages WHERE id = ${id}`),
@@ -78,13 +35,9 @@ export function messageReads(q: Query): MessageReads {
       many(sql`SELECT ${columns} FROM messages
         WHERE session_id = ${sessionId} AND status IN ${list(statuses)} ORDER BY position`),
     callbackTurns: (sessionId, round) =>
-      listOf(
-        q,
-        sql`SELECT m.turn_id FROM turns t JOIN messages m ON m.turn_id = t.id
+      reading(q, only(word())).many(sql`SELECT m.turn_id FROM turns t JOIN messages m ON m.turn_id = t.id
         WHERE t.session_id = ${sessionId} AND t.round = ${round}
-        GROUP BY m.turn_id HAVING min(CASE WHEN m.kind = 'callback' THEN 1 ELSE 0 END) = 1`,
-        word(),
-      ),
+        GROUP BY m.turn_id HAVING min(CASE WHEN m.kind = 'callback' THEN 1 ELSE 0 END) = 1`),
     openCount: (sessionId) =>
       count(sql`SELECT count(*) FROM messages
         WHERE session_id = ${sessionId} AND status IN ('queued', 'taken')`),

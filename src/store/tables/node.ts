@@ -1,22 +1,15 @@
 import type { Agent } from "../../contract/index.ts";
-import type { NodeRecord } from "../port/record.ts";
-import { jsonList, maybe, number, word } from "../column.ts";
+import { NODE, type NodeRecord } from "../port/record.ts";
+import { reading } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
-export const nodes = table<NodeRecord>("nodes", {
-  node: word(),
-  boot: word(),
-  aliveUntil: maybe(number()),
-  agents: jsonList(),
-});
+export const nodes = table<NodeRecord>("nodes", NODE);
 
 export function nodeReads(q: Query): { byName(node: string): Promise<NodeRecord | null> } {
   return {
-    async byName(node) {
-      const row = await q.get(sql`SELECT ${nodes.columns} FROM nodes WHERE node = ${node}`);
-      return row === null ? null : nodes.record(row);
-    },
+    byName: (node) =>
+      reading(q, nodes.record).one(sql`SELECT ${nodes.columns} FROM nodes WHERE node = ${node}`),
   };
 }
 

@@ -1,31 +1,29 @@
 import type { Prunable, RetentionReads, RetentionWrites } from "../port/store.ts";
-import { numberOf, flag, listOf, number, readerOf, valuesOf, word } from "../column.ts";
+import { flag, number, numberOf, only, reading, readerOf, valuesOf, word } from "../column.ts";
 import { raw, sql, type Query, type Sql } from "../sql.ts";
+import { events } from "./event.ts";
 
 export function retentionReads(q: Query): RetentionReads {
   return {
-    scopes: () => listOf(q, sql`SELECT DISTINCT scope FROM sessions ORDER BY scope`, word()),
-    async sessions(scope, { by, after, limit }) {
+    scopes: () => reading(q, only(word())).many(sql`SELECT DISTINCT scope FROM sessions ORDER BY scope`),
+    sessions(scope, { by, after, limit }) {
       const time = by === "createdAt" ? sql`s.created_at` : sql`s.last_activity_at`;
-      const rows =
-        await q.all(sql`SELECT s.id, s.root_id, s.created_at, s.last_activity_at, s.entry_count, s.round_open,
+      return reading(q, prunable).many(sql`SELECT s.id, s.root_id, s.created_at, s.last_activity_at,
+          s.entry_count, s.round_open,
           coalesce(r.entries_from, 0), coalesce(r.measured_to, 0), coalesce(r.bytes, 0)
         FROM sessions s LEFT JOIN retention r ON r.session_id = s.id
         WHERE s.scope = ${scope} AND (${time}, s.id) > (${after?.[by] ?? -1}, ${after?.id ?? ""})
           AND coalesce(r.entries_from, 0) < s.entry_count
         ORDER BY ${time}, s.id LIMIT ${limit}`);
-      return rows.map(prunable);
     },
     keptFrom: (sessionId) =>
       numberOf(q, sql`SELECT entries_from FROM retention WHERE session_id = ${sessionId}`),
-    async trees({ idleSince, after, limit }) {
-      // The limit applies before the idle test, so that a page is quick even if few trees are idle.
-      const rows =
-        await q.all(sql`SELECT t.root_id, CASE WHEN ${isIdle(raw("t.root_id"), idleSince)} THEN 1 ELSE 0 END
+    // The limit applies before the idle test, so that a page is quick even if few trees are idle.
+    trees: ({ idleSince, after, limit }) =>
+      reading(q, idleTree).many(sql`SELECT t.root_id,
+          CASE WHEN ${isIdle(raw("t.root_id"), idleSince)} THEN 1 ELSE 0 END
         FROM (SELECT root_id FROM trees WHERE root_id > ${after} ORDER BY root_id LIMIT ${limit}) t
-        ORDER BY t.root_id`);
-      return rows.map(idleTree);
-    },
+        ORDER BY t.root_id`),
   };
 }
 
@@ -36,7 +34,7 @@ function isIdle(rootId: Sql, since: number): Sql {
       AND (s.last_activity_at >= ${since} OR (s.round_open = 1 AND s.ended_at IS NULL))))`;
 }
 
-const idleTree = readerOf<{ rootId: string; isIdle: boolean }>({ rootId: word(), isIdle: flag() });
+const idleTree = readerOf({ rootId: word(), isIdle: flag() });
 const prunable = readerOf<Prunable>({
   id: word(),
   rootId: word(),
@@ -48,16 +46,8 @@ const prunable = readerOf<Prunable>({
   measuredTo: number(),
   bytes: number(),
 });
-const sized = readerOf<{ idx: number; at: number; bytes: number }>({
-  idx: number(),
-  at: number(),
-  bytes: number(),
-});
-const numberedEvent = readerOf<{ seq: number; xid: number; at: number }>({
-  seq: number(),
-  xid: number(),
-  at: number(),
-});
+const sized = readerOf({ idx: number(), at: number(), bytes: number() });
+const numbered = events.pick("seq", "xid", "at");
 
 export function retentionWrites(q: Query, rootId: string): RetentionWrites {
   const open = (sessionId: string): Promise<number> =>
@@ -81,9 +71,8 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
     },
     async prune(sessionId, { olderThan, bytesMin, limit }) {
       await open(sessionId);
-      const rows = await q.all(sql`SELECT idx, at, octet_length(body) FROM entries
+      const oldest = await reading(q, sized).many(sql`SELECT idx, at, octet_length(body) FROM entries
         WHERE session_id = ${sessionId} AND kind <> 'inherited' ORDER BY idx LIMIT ${limit}`);
-      const oldest = rows.map(sized);
       let sum = 0;
       const kept = oldest.findIndex(({ at, bytes }) => {
         if ((olderThan !== null && at >= olderThan) || (bytesMin !== null && sum >= bytesMin)) return true;
@@ -117,9 +106,8 @@ async function pruneEvents(
   rootId: string,
   { idleSince, xidBelow, limit }: Parameters<RetentionWrites["pruneEvents"]>[0],
 ): ReturnType<RetentionWrites["pruneEvents"]> {
-  const rows = await q.all(sql`SELECT seq, xid, at FROM events
+  const oldest = await reading(q, numbered.record).many(sql`SELECT ${numbered.columns} FROM events
     WHERE root_id = ${rootId} AND ${isIdle(sql`${rootId}`, idleSince)} ORDER BY seq LIMIT ${limit}`);
-  const oldest = rows.map(numberedEvent);
   const kept = oldest.findIndex(({ xid, at }) => at >= idleSince || xid >= xidBelow);
   const gone = kept === -1 ? oldest : oldest.slice(0, kept);
   const last = gone.at(-1);

@@ -1,5 +1,5 @@
 import type { EntryIndex } from "../search/entry-index.ts";
-import { number, readerOf, valuesOf, word } from "../column.ts";
+import { number, reading, readerOf, valuesOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 
 /** A session from before scopes were folders that is still in the scope `default`. */
@@ -26,12 +26,10 @@ const moveIn = readerOf<ScopeMove>({ sessionId: word(), rootId: word(), cwd: wor
 
 export function scopeMoveReads(q: Query): ScopeMoveReads {
   return {
-    async next(node, limit) {
-      const rows = await q.all(sql`SELECT m.session_id, m.root_id, coalesce(r.cwd, s.cwd)
+    next: (node, limit) =>
+      reading(q, moveIn).many(sql`SELECT m.session_id, m.root_id, coalesce(r.cwd, s.cwd)
         FROM scope_moves m JOIN sessions s ON s.id = m.session_id LEFT JOIN sessions r ON r.id = m.root_id
-        WHERE s.node = ${node} ORDER BY m.session_id LIMIT ${limit}`);
-      return rows.map(moveIn);
-    },
+        WHERE s.node = ${node} ORDER BY m.session_id LIMIT ${limit}`),
   };
 }
 

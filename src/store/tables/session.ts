@@ -1,101 +1,26 @@
 import { redact } from "../../secrets/redact.ts";
 import { redactBriefly } from "../../secrets/redact-long.ts";
-import type { SessionFilter, SessionName, SessionReads, SessionWrites, Visible } from "../port/store.ts";
-import type { Counts, SessionRecord } from "../port/record.ts";
-import {
-  numberOf,
-  flag,
-  heldJson,
-  json,
-  listOf,
-  maybe,
-  number,
-  prose,
-  readerOf,
-  valueOf,
-  valuesOf,
-  word,
-} from "../column.ts";
-import { and, list, raw, sql, type Query, type Row, type Sql } from "../sql.ts";
+import type { SessionFilter, SessionReads, SessionWrites, Visible } from "../port/store.ts";
+import { type Counts, SESSION, type SessionRecord } from "../port/record.ts";
+import { maybe, number, numberOf, only, reading, readerOf, valueOf, valuesOf, word } from "../column.ts";
+import { and, list, raw, sql, type Query, type Sql } from "../sql.ts";
 import { QUEUED } from "./message.ts";
 import { table } from "../table.ts";
 
-export const sessions = table<SessionRecord>(
-  "sessions",
-  {
-    id: word(),
-    rootId: word(),
-    parentId: maybe(word()),
-    shortId: word(),
-    name: maybe(prose()),
-    depth: number(),
-    detachedAt: maybe(number()),
-    spawnTurnId: maybe(word()),
-    spawnEntryIndex: maybe(number()),
-    spawnConfig: heldJson(),
-    effective: json(),
-    title: maybe(prose()),
-    agent: word(),
-    profile: word(),
-    model: maybe(word()),
-    cwd: word(),
-    node: word(),
-    origin: word(),
-    source: word(),
-    scope: word(),
-    callback: json(),
-    onParentEnd: word(),
-    round: number(),
-    roundOpen: flag(),
-    roundOpenedAt: maybe(number()),
-    roundClosedAt: maybe(number()),
-    outcome: maybe(word()),
-    outcomeReason: maybe(prose()),
-    held: maybe(word()),
-    backgroundUntil: maybe(number()),
-    parked: maybe(json()),
-    pausedMs: number(),
-    evidence: json(),
-    agentSessionId: maybe(word()),
-    fence: number(),
-    messageCount: number(),
-    toolUseCount: number(),
-    usage: json(),
-    entryCount: number(),
-    positionCount: number(),
-    turnCount: number(),
-    seen: flag(),
-    createdAt: number(),
-    updatedAt: number(),
-    lastActivityAt: number(),
-    endedAt: maybe(number()),
-    endReason: maybe(word()),
-    endBy: maybe(prose()),
-    endNote: maybe(prose()),
-    key: maybe(word()),
-    keyCaller: maybe(word()),
-    keyHash: maybe(word()),
-    replyLostAt: maybe(number()),
-  },
-  {
-    fixed: ["id", "rootId", "createdAt", "entryCount", "positionCount", "turnCount"],
-    derived: [
-      { column: "callback_on", from: "callback", value: (record) => (record.callback?.enabled ? 1 : 0) },
-      { column: "evidence_state", from: "evidence", value: (record) => record.evidence?.state ?? "" },
-      {
-        column: "minutes",
-        from: "effective",
-        value: (record) => record.effective?.limits["minutes"] ?? null,
-      },
-      { column: "parked_on", from: "parked", value: (record) => record.parked?.on ?? null },
-      { column: "parked_until", from: "parked", value: (record) => record.parked?.until ?? null },
-    ],
-  },
-);
+export const sessions = table<SessionRecord>("sessions", SESSION, {
+  fixed: ["id", "rootId", "createdAt", "entryCount", "positionCount", "turnCount"],
+  derived: [
+    { column: "callback_on", from: "callback", value: (record) => (record.callback?.enabled ? 1 : 0) },
+    { column: "evidence_state", from: "evidence", value: (record) => record.evidence?.state ?? "" },
+    { column: "minutes", from: "effective", value: (record) => record.effective?.limits["minutes"] ?? null },
+    { column: "parked_on", from: "parked", value: (record) => record.parked?.on ?? null },
+    { column: "parked_until", from: "parked", value: (record) => record.parked?.until ?? null },
+  ],
+});
 
 export function sessionReads(q: Query): SessionReads {
-  const one = async (statement: Sql) => recordOrNull(await q.get(statement));
-  const many = async (statement: Sql) => (await q.all(statement)).map(sessions.record);
+  const { one, many } = reading(q, sessions.record);
+  const count = (statement: Sql) => numberOf(q, statement);
   const { columns } = sessions;
   return {
     byId: (id) => one(sql`SELECT ${columns} FROM sessions WHERE id = ${id}`),
@@ -118,31 +43,29 @@ export function sessionReads(q: Query): SessionReads {
       many(sql`SELECT ${sessions.columnsOf("s")} FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
         WHERE ${isReady(node)} ORDER BY q.since, s.id LIMIT ${limit}`),
     readyBefore: (node, sessionId) =>
-      numberOf(
-        q,
-        sql`SELECT count(*) FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
+      count(sql`SELECT count(*) FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
         JOIN (SELECT min(admitted_at) AS since FROM messages
           WHERE session_id = ${sessionId} AND ${QUEUED}) own
         ON q.since < own.since OR (q.since = own.since AND s.id < ${sessionId})
-        WHERE ${isReady(node)}`,
-      ),
+        WHERE ${isReady(node)}`),
     withOpenRound: (node) =>
       many(sql`SELECT ${columns} FROM sessions
         WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'
         ORDER BY ${BY_CREATION}`),
     timedTrees: (node) =>
-      listOf(
-        q,
-        sql`SELECT DISTINCT root_id FROM sessions
-        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND minutes IS NOT NULL`,
-        word(),
-      ),
+      reading(q, only(word())).many(sql`SELECT DISTINCT root_id FROM sessions
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND minutes IS NOT NULL`),
     inBackground: (node) =>
       many(sql`SELECT ${columns} FROM sessions
         WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND background_until IS NOT NULL
         ORDER BY ${BY_CREATION}`),
-    parkedUntil: (node, at) => many(parkedUntil(node, at)),
-    parkedIn: (rootId) => many(parkedIn(rootId)),
+    parkedUntil: (node, at) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE parked_on IS NOT NULL AND parked_until <= ${at} AND node = ${node} AND ended_at IS NULL
+          AND origin = 'managed' ORDER BY parked_until, id`),
+    parkedIn: (rootId) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE parked_on IS NOT NULL AND root_id = ${rootId} AND ended_at IS NULL ORDER BY updated_at, id`),
     counts: (visible) => counts(q, visible),
     usageSince: (at, visible) => usageSince(q, at, visible),
     ...familyReads(q),
@@ -155,41 +78,34 @@ type FamilyReads = Pick<
 >;
 
 function familyReads(q: Query): FamilyReads {
-  const many = async (statement: Sql) => (await q.all(statement)).map(sessions.record);
-  const names = async (statement: Sql) => (await q.all(statement)).map(nameOf);
+  const { many } = reading(q, sessions.record);
+  const names = reading(q, NAMES.record).many;
+  const count = (statement: Sql) => numberOf(q, statement);
   const { columns } = sessions;
   return {
     children: (parentId) =>
       many(sql`SELECT ${columns} FROM sessions WHERE parent_id = ${parentId} ORDER BY created_at, id`),
     awaitedChildren: (parentId) =>
-      names(sql`SELECT ${NAME} FROM sessions
+      names(sql`SELECT ${NAMES.columns} FROM sessions
         WHERE parent_id = ${parentId} AND round_open = 1 AND ended_at IS NULL
           AND origin = 'managed' AND detached_at IS NULL AND callback_on = 1
         ORDER BY created_at, id`),
     openChildren: (parentId) =>
-      names(sql`SELECT ${NAME} FROM sessions
+      names(sql`SELECT ${NAMES.columns} FROM sessions
         WHERE parent_id = ${parentId} AND round_open = 1 AND ended_at IS NULL
           AND origin = 'managed' AND detached_at IS NULL
         ORDER BY created_at, id`),
     tree: (rootId) =>
       many(sql`SELECT ${columns} FROM sessions WHERE root_id = ${rootId} ORDER BY depth, created_at, id`),
-    async treeUsage(rootId) {
-      const rows = await q.all(sql`SELECT id, parent_id, usage FROM sessions
-        WHERE root_id = ${rootId} ORDER BY depth, created_at, id`);
-      return rows.map(usageIn);
-    },
+    treeUsage: (rootId) =>
+      reading(q, USAGES.record).many(sql`SELECT ${USAGES.columns} FROM sessions
+        WHERE root_id = ${rootId} ORDER BY depth, created_at, id`),
     openCount: (rootId) =>
-      numberOf(
-        q,
-        sql`SELECT count(*) FROM sessions
-        WHERE root_id = ${rootId} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'`,
-      ),
+      count(sql`SELECT count(*) FROM sessions
+        WHERE root_id = ${rootId} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'`),
     spawnedSince: (rootId, at) =>
-      numberOf(
-        q,
-        sql`SELECT count(*) FROM sessions
-        WHERE root_id = ${rootId} AND created_at >= ${at} AND parent_id IS NOT NULL`,
-      ),
+      count(sql`SELECT count(*) FROM sessions
+        WHERE root_id = ${rootId} AND created_at >= ${at} AND parent_id IS NOT NULL`),
   };
 }
 
@@ -208,7 +124,7 @@ export function sessionWrites(q: Query, rootId: string): SessionWrites {
     const { spawnConfig: given, endedAt } = patch;
     if (typeof endedAt !== "number") return given ? { ...patch, spawnConfig: shownConfig(given) } : patch;
     const row = given ? null : await q.get(sql`SELECT spawn_config FROM sessions WHERE id = ${id}`);
-    const kept = given ?? (row === null ? {} : valueOf(row[0], CONFIG, "sessions.spawnConfig"));
+    const kept = given ?? (row === null ? {} : valueOf(row[0], SESSION.spawnConfig, "sessions.spawnConfig"));
     return { ...patch, spawnConfig: redactBriefly(kept) };
   }
 
@@ -231,15 +147,8 @@ export function sessionWrites(q: Query, rootId: string): SessionWrites {
 }
 
 const NOTHING = raw("");
-const NAME = raw("id, short_id, name");
-
-const nameOf = readerOf<SessionName>({ id: word(), shortId: word(), name: maybe(word()) });
-const usageIn = readerOf<Pick<SessionRecord, "id" | "parentId" | "usage">>({
-  id: word(),
-  parentId: maybe(word()),
-  usage: json(),
-});
-const CONFIG = heldJson<SessionRecord["spawnConfig"]>();
+const NAMES = sessions.pick("id", "shortId", "name");
+const USAGES = sessions.pick("id", "parentId", "usage");
 
 /**
  * Deliberately not the order of an index: SQLite would walk all sessions in that order to find the few open
@@ -256,17 +165,6 @@ function isReady(node: string): Sql {
   return sql`s.node = ${node} AND s.origin = 'managed' AND s.ended_at IS NULL AND s.held IS NULL
     AND s.parked_on IS NULL
     AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.session_id = s.id AND t.status = 'running')`;
-}
-
-function parkedUntil(node: string, at: number): Sql {
-  return sql`SELECT ${sessions.columns} FROM sessions
-    WHERE parked_on IS NOT NULL AND parked_until <= ${at} AND node = ${node} AND ended_at IS NULL
-      AND origin = 'managed' ORDER BY parked_until, id`;
-}
-
-function parkedIn(rootId: string): Sql {
-  return sql`SELECT ${sessions.columns} FROM sessions
-    WHERE parked_on IS NOT NULL AND root_id = ${rootId} AND ended_at IS NULL ORDER BY updated_at, id`;
 }
 
 /** Ids are lower-case hexadecimal and dashes, so `g` sorts after every continuation of a prefix. */
@@ -349,8 +247,4 @@ async function usageSince(
 function ofVisible(visible: Visible): Sql {
   if (visible === "all") return sql``;
   return sql` AND session_id IN (SELECT id FROM sessions WHERE ${within(visible)})`;
-}
-
-function recordOrNull(row: Row | null): SessionRecord | null {
-  return row === null ? null : sessions.record(row);
 }

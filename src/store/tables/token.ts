@@ -1,36 +1,17 @@
 import type { TokenReads } from "../port/store.ts";
-import type { TokenRecord } from "../port/record.ts";
-import { jsonList, maybe, number, prose, word } from "../column.ts";
+import { TOKEN, type TokenRecord } from "../port/record.ts";
+import { reading } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
-export const tokens = table<TokenRecord>("tokens", {
-  hash: word(),
-  kind: word(),
-  sessionId: maybe(word()),
-  rootId: maybe(word()),
-  fence: maybe(number()),
-  name: prose(),
-  can: maybe(jsonList()),
-  scope: maybe(word()),
-  ceiling: maybe(word()),
-  roots: maybe(jsonList()),
-  createdAt: number(),
-  expiresAt: maybe(number()),
-  revokedAt: maybe(number()),
-});
+export const tokens = table<TokenRecord>("tokens", TOKEN);
 
 export function tokenReads(q: Query): TokenReads {
+  const { one, many } = reading(q, tokens.record);
   return {
-    async outside() {
-      const rows = await q.all(sql`SELECT ${tokens.columns} FROM tokens
-        WHERE kind = 'outside' ORDER BY created_at, hash`);
-      return rows.map(tokens.record);
-    },
-    async byHash(hash) {
-      const row = await q.get(sql`SELECT ${tokens.columns} FROM tokens WHERE hash = ${hash}`);
-      return row === null ? null : tokens.record(row);
-    },
+    outside: () =>
+      many(sql`SELECT ${tokens.columns} FROM tokens WHERE kind = 'outside' ORDER BY created_at, hash`),
+    byHash: (hash) => one(sql`SELECT ${tokens.columns} FROM tokens WHERE hash = ${hash}`),
   };
 }
 

@@ -1,82 +1,46 @@
-import type { Answer } from "../../contract/index.ts";
 import type { TriggerReads, TriggerWrites } from "../port/store.ts";
-import type { TriggerRecord } from "../port/record.ts";
-import { numberOf, flag, heldJson, json, maybe, number, prose, readerOf, word } from "../column.ts";
+import { TRIGGER, type TriggerRecord } from "../port/record.ts";
+import { numberOf, reading } from "../column.ts";
 import { and, raw, sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
-export const triggers = table<TriggerRecord>(
-  "triggers",
-  {
-    id: word(),
-    rootId: word(),
-    sessionId: word(),
-    toId: maybe(word()),
-    toPerson: flag(),
-    type: prose(),
-    payload: json(),
-    status: word(),
-    round: number(),
-    personAt: maybe(number()),
-    defaultAt: maybe(number()),
-    default: maybe(prose()),
-    originalId: maybe(word()),
-    context: maybe(prose()),
-    answer: maybe(heldJson()),
-    seenAt: maybe(number()),
-    fence: maybe(number()),
-    createdAt: number(),
-    closedAt: maybe(number()),
-  },
-  { fixed: ["id", "rootId", "sessionId", "createdAt"], named: { default: "default_answer" } },
-);
+export const triggers = table<TriggerRecord>("triggers", TRIGGER, {
+  fixed: ["id", "rootId", "sessionId", "createdAt"],
+  named: { default: "default_answer" },
+});
 
-const answerIn = readerOf<{ id: string; answer: Answer }>({ id: word(), answer: heldJson() });
+const answers = triggers.pick("id", "answer");
 
 export function triggerReads(q: Query): TriggerReads {
   const { columns } = triggers;
+  const { one, many } = reading(q, triggers.record);
+  const count = (statement: Sql) => numberOf(q, statement);
   return {
-    async byId(id) {
-      const row = await q.get(sql`SELECT ${columns} FROM triggers WHERE id = ${id}`);
-      return row === null ? null : triggers.record(row);
-    },
-    async ofSession(sessionId) {
-      const rows = await q.all(sql`SELECT ${columns} FROM triggers
-        WHERE session_id = ${sessionId} ORDER BY created_at, id`);
-      return rows.map(triggers.record);
-    },
-    async byRef(ref) {
-      const rows = await q.all(sql`SELECT ${columns} FROM triggers
+    byId: (id) => one(sql`SELECT ${columns} FROM triggers WHERE id = ${id}`),
+    ofSession: (sessionId) =>
+      many(sql`SELECT ${columns} FROM triggers WHERE session_id = ${sessionId} ORDER BY created_at, id`),
+    byRef: (ref) =>
+      many(sql`SELECT ${columns} FROM triggers
         WHERE id = ${ref} OR id LIKE ${`%${ref.replaceAll(/[%_]/g, "")}`}
-        ORDER BY created_at DESC LIMIT 5`);
-      return rows.map(triggers.record);
-    },
-    async open(of) {
-      const rows = await q.all(sql`SELECT ${columns} FROM triggers WHERE ${and(conditionsOf(of))}
-        ORDER BY created_at, id LIMIT 1000`);
-      return rows.map(triggers.record);
-    },
+        ORDER BY created_at DESC LIMIT 5`),
+    open: (of) =>
+      many(sql`SELECT ${columns} FROM triggers WHERE ${and(conditionsOf(of))}
+        ORDER BY created_at, id LIMIT 1000`),
     async due(now) {
       const found = await eitherDeadline(q, (column) => sql`${column} <= ${now} LIMIT 100`);
       return found.toSorted((a, b) => a.createdAt - b.createdAt);
     },
     withDeadline: () => eitherDeadline(q, (column) => sql`${column} >= 0`),
-    async openPairOf({ id, sessionId, originalId }) {
-      const rows = await q.all(sql`SELECT ${columns} FROM triggers
+    openPairOf: ({ id, sessionId, originalId }) =>
+      many(sql`SELECT ${columns} FROM triggers
         WHERE session_id = ${sessionId} AND status = 'open' AND (original_id = ${id} OR id = ${originalId})
-        ORDER BY created_at, id`);
-      return rows.map(triggers.record);
-    },
+        ORDER BY created_at, id`),
     async isPassedOn(id) {
       return (await q.get(sql`SELECT 1 FROM triggers WHERE original_id = ${id} LIMIT 1`)) !== null;
     },
-    async openCount(sessionId) {
-      return numberOf(
-        q,
-        sql`SELECT count(*) FROM triggers WHERE session_id = ${sessionId} AND status = 'open'
-          AND type IN ('ask_user_question', 'plan_review', 'permission')`,
-      );
-    },
+    openCount: (sessionId) =>
+      count(sql`SELECT count(*) FROM triggers WHERE session_id = ${sessionId} AND status = 'open'
+        AND type IN ('ask_user_question', 'plan_review', 'permission')`),
   };
 }
 
@@ -92,12 +56,18 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
   }
 
   async function redactAnswers(which: Sql): Promise<void> {
-    const rows = await q.all(sql`SELECT id, answer FROM triggers
+    const rows = await q.all(sql`SELECT ${answers.columns} FROM triggers
       WHERE ${which} AND root_id = ${rootId} AND fence IS NOT NULL AND answer IS NOT NULL`);
-    for (const { id, answer } of rows.map(answerIn)) {
+    for (const { id, answer } of rows.map(answers.record)) {
       const set = triggers.set(triggers.redacted({ answer }));
       if (set !== null) await q.run(sql`UPDATE triggers SET ${set} WHERE id = ${id}`);
     }
+  }
+
+  async function setOpen(id: string, set: Sql): Promise<boolean> {
+    const changed = await q.run(sql`UPDATE triggers SET ${set}
+      WHERE id = ${id} AND root_id = ${rootId} AND status = 'open'`);
+    return changed === 1;
   }
 
   return {
@@ -106,10 +76,7 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
     },
     async patch(id, patch) {
       const set = triggers.set(patch);
-      if (set === null) return true;
-      const changed = await q.run(sql`UPDATE triggers SET ${set}
-        WHERE id = ${id} AND root_id = ${rootId} AND status = 'open'`);
-      return changed === 1;
+      return set === null || setOpen(id, set);
     },
     async seen(id, at) {
       await q.run(sql`UPDATE triggers SET seen_at = ${at} WHERE id = ${id} AND root_id = ${rootId}`);
@@ -121,9 +88,7 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
     async close(id, patch) {
       const set = triggers.set(await heldIn(id, patch));
       if (set === null) throw new Error(`trigger ${id} cannot be closed: the patch is empty`);
-      const changed = await q.run(sql`UPDATE triggers SET ${set}
-        WHERE id = ${id} AND root_id = ${rootId} AND status = 'open'`);
-      return changed === 1;
+      return setOpen(id, set);
     },
   };
 }

@@ -1,61 +1,24 @@
 import type { Receipt, Usage } from "../../contract/index.ts";
 import { redactBriefly } from "../../secrets/redact-long.ts";
 import type { TurnReads, TurnWrites } from "../port/store.ts";
-import type { Spent, TurnRecord } from "../port/record.ts";
-import { numberOf, json, maybe, number, prose, readerOf, valueOf, valuesOf, word } from "../column.ts";
-import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
+import { type Spent, TURN, type TurnRecord } from "../port/record.ts";
+import { json, maybe, number, numberOf, reading, readerOf, valueOf, valuesOf, word } from "../column.ts";
+import { raw, sql, type Query, type Row } from "../sql.ts";
 import { table } from "../table.ts";
 
 /** Receipts are in a separate table: one row per settled turn. */
-export const turns = table<Omit<TurnRecord, "receipt">>(
-  "turns",
-  {
-    id: word(),
-    rootId: word(),
-    sessionId: word(),
-    index: number(),
-    round: number(),
-    kind: word(),
-    status: word(),
-    node: word(),
-    boot: word(),
-    fence: number(),
-    attempt: number(),
-    attemptsBegun: number(),
-    attemptFrom: number(),
-    description: prose(),
-    startedAt: number(),
-    settledAt: maybe(number()),
-    error: maybe(prose()),
-    stopReason: maybe(prose()),
-    lastAssistantMessage: maybe(prose()),
-    entryFrom: number(),
-    entryTo: maybe(number()),
-    toolUseCount: number(),
-    usage: json(),
-    reservedTokens: maybe(number()),
-    reservedUsd: maybe(number()),
-    blocked: number(),
-    stopBy: maybe(prose()),
-    stopNote: maybe(prose()),
-  },
-  {
-    fixed: ["id", "rootId", "sessionId", "index"],
-    named: { index: "idx" },
-    derived: [
-      { column: "tokens", from: "usage", value: (turn) => tokensOf(turn.usage) },
-      { column: "usd", from: "usage", value: (turn) => turn.usage?.usd ?? null },
-      { column: "estimated", from: "usage", value: (turn) => (turn.usage?.estimated ? 1 : 0) },
-    ],
-  },
-);
+export const turns = table<Omit<TurnRecord, "receipt">>("turns", TURN, {
+  fixed: ["id", "rootId", "sessionId", "index"],
+  named: { index: "idx" },
+  derived: [
+    { column: "tokens", from: "usage", value: (turn) => tokensOf(turn.usage) },
+    { column: "usd", from: "usage", value: (turn) => turn.usage?.usd ?? null },
+    { column: "estimated", from: "usage", value: (turn) => (turn.usage?.estimated ? 1 : 0) },
+  ],
+});
 
 export function turnReads(q: Query): TurnReads {
-  const one = async (statement: Sql) => {
-    const row = await q.get(statement);
-    return row === null ? null : withReceipt(row);
-  };
-  const many = async (statement: Sql) => (await q.all(statement)).map(withReceipt);
+  const { one, many } = reading(q, withReceipt);
   return {
     byId: (id) => one(sql`${SELECT} WHERE t.id = ${id}`),
     running: (sessionId) =>
