@@ -1,6 +1,7 @@
-import type { Limits, Permission, Profile } from "../contract/index.ts";
+import type { InputOf, Limits, OperationName, OutputOf, Permission, Profile } from "../contract/index.ts";
 import type { HistoryReader, UserHome } from "../history/port.ts";
 import type { Deps } from "../kernel/deps.ts";
+import type { Call, CallerContext } from "./port.ts";
 
 export interface ProfileChoice {
   readonly profiles: readonly Profile[];
@@ -34,3 +35,10 @@ export interface OperationDeps extends Deps {
   readonly version: string;
   readonly startedAt: number;
 }
+
+/** Carries out one operation. It may only commit and wake; the engine does the rest. */
+export type Handler<N extends OperationName> = (
+  deps: OperationDeps,
+  caller: CallerContext,
+  { input, call }: { readonly input: InputOf<N>; readonly call: Call },
+) => Promise<OutputOf<N>>;

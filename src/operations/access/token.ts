@@ -3,14 +3,9 @@ import type { InputOf, OutputOf, Token } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { hashOf, newSecret } from "../../system/id.ts";
 import type { TokenRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext } from "../port.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 
-export async function createToken(
-  deps: OperationDeps,
-  _caller: CallerContext,
-  input: InputOf<"createToken">,
-): Promise<OutputOf<"createToken">> {
+export const createToken: Handler<"createToken"> = async (deps, _caller, { input }) => {
   const secret = newSecret("kfk");
   const now = deps.now();
   const row: TokenRecord = {
@@ -30,18 +25,14 @@ export async function createToken(
   };
   await deps.store.addToken(row);
   return { token: viewToken(row), secret };
-}
+};
 
 export async function listTokens(deps: OperationDeps): Promise<OutputOf<"listTokens">> {
   const rows = await deps.store.read.tokens.outside();
   return { tokens: rows.map(viewToken) };
 }
 
-export async function revokeToken(
-  deps: OperationDeps,
-  _caller: CallerContext,
-  input: InputOf<"revokeToken">,
-): Promise<OutputOf<"revokeToken">> {
+export const revokeToken: Handler<"revokeToken"> = async (deps, _caller, { input }) => {
   const rows = await deps.store.read.tokens.outside();
   const found = rows.filter((each) => idOf(each) === input.id || each.name === input.id);
   // An earlier, revoked key may have the same name.
@@ -53,7 +44,7 @@ export async function revokeToken(
   const now = deps.now();
   await deps.store.revokeToken(row.hash, now);
   return { token: viewToken({ ...row, revokedAt: row.revokedAt ?? now }) };
-}
+};
 
 /** A key that may start sessions must name its folders, even if it names `/`. */
 function rootsOf({ can, roots }: InputOf<"createToken">): string[] | null {

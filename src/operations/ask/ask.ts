@@ -1,4 +1,4 @@
-import type { Answer, Asked, InputOf } from "../../contract/index.ts";
+import type { Answer, Asked } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { redactBriefly } from "../../secrets/redact-long.ts";
@@ -7,18 +7,14 @@ import { raise } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
 import { blocking } from "../wait/blocking.ts";
 import { replyCarrier } from "../wait/reply-carrier.ts";
-import type { OperationDeps } from "../deps.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext, Call } from "../port.ts";
 import { callerSession, refuseGone } from "../access/authority.ts";
 
 type Asker = CallerContext & { kind: "session" };
 
 /** Asks the parent, or through it the person, and waits for as long as the client allows. */
-export async function ask(
-  deps: OperationDeps,
-  caller: CallerContext,
-  { input, call }: { input: InputOf<"ask">; call: Call },
-): Promise<Asked> {
+export const ask: Handler<"ask"> = async (deps, caller, { input, call }) => {
   const questions = input.questions.map((each, index) => ({ ...each, id: each.id ?? `q${index + 1}` }));
   const payload = { questions, ...(input.default === undefined ? {} : { default: input.default }) };
   const timeMs = Math.min(input.timeoutMs ?? input.capMs, input.capMs);
@@ -29,14 +25,10 @@ export async function ask(
     timeMs,
     call,
   });
-}
+};
 
 /** A plan that was sent back for changes gets the next revision number. */
-export async function planReview(
-  deps: OperationDeps,
-  caller: CallerContext,
-  { input, call }: { input: InputOf<"planReview">; call: Call },
-): Promise<Asked> {
+export const planReview: Handler<"planReview"> = async (deps, caller, { input, call }) => {
   const self = callerSession(caller);
   const earlier = self === null ? [] : await deps.store.read.triggers.ofSession(self.id);
   const revision =
@@ -50,7 +42,7 @@ export async function planReview(
     timeMs: input.capMs,
     call,
   });
-}
+};
 
 interface Asking {
   readonly type: string;

@@ -1,10 +1,10 @@
-import type { FireOutput, InputOf } from "../../contract/index.ts";
+import type { InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { isBlocking } from "../../domain/trigger.ts";
 import { hashOf } from "../../system/id.ts";
 import { sendTrigger } from "../../kernel/trigger.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { refuseReopening } from "../session/reopen-limit.ts";
 import { delivered } from "../session/prompt.ts";
@@ -18,11 +18,7 @@ const PAYLOAD_BYTES_MAX = 262_144;
 const OWN_TYPES = new Set(["session_complete", "session_error", "escalate"]);
 
 /** Sends an event to a session within the caller's reach, as data, without waiting. */
-export async function fire(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"fire">,
-): Promise<FireOutput> {
+export const fire: Handler<"fire"> = async (deps, caller, { input }) => {
   refusePayload(input);
   const self = callerSession(caller);
   const target = await targetOf(deps, caller, { self, ref: input.id });
@@ -74,7 +70,7 @@ export async function fire(
     delivered: told.delivered,
     existing,
   };
-}
+};
 
 function refusePayload(input: InputOf<"fire">): void {
   if (isBlocking(input.type) || OWN_TYPES.has(input.type)) {

@@ -1,4 +1,4 @@
-import type { Answer, InputOf, OutputOf, RespondOutput, Trigger } from "../../contract/index.ts";
+import type { Answer, Trigger } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { redactSlowly } from "../../secrets/redact-long.ts";
@@ -9,7 +9,7 @@ import { cancelSubtree } from "../../kernel/cancel.ts";
 import { closeTrigger, THE_USER } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
 import { takeSteps } from "../../system/steps.ts";
-import type { OperationDeps } from "../deps.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { isRepeated, tooLate } from "./late-answer.ts";
 import { refuseReopening } from "../session/reopen-limit.ts";
@@ -20,11 +20,7 @@ import { sees } from "../../domain/permission.ts";
 import { newTrigger } from "../../kernel/callback.ts";
 
 /** Answers a trigger once. A later answer is refused with who answered what. */
-export async function respond(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"respond">,
-): Promise<RespondOutput> {
+export const respond: Handler<"respond"> = async (deps, caller, { input }) => {
   const trigger = await findTrigger(deps, caller, input.id);
   const asker = await requireAsker(deps, caller, trigger);
   requireKeyReach(caller, asker);
@@ -54,7 +50,7 @@ export async function respond(
   });
   const after = (await deps.store.read.triggers.byId(trigger.id)) ?? trigger;
   return { trigger: await viewOneTrigger(after), what };
-}
+};
 
 /** Says in one sentence what an answer does; the same for a repeated answer. */
 async function whatBecame(
@@ -74,11 +70,7 @@ async function whatBecame(
 }
 
 /** Passes a question on to the person. An answer to either trigger answers both. */
-export async function escalate(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"escalate">,
-): Promise<OutputOf<"escalate">> {
+export const escalate: Handler<"escalate"> = async (deps, caller, { input }) => {
   const trigger = await findTrigger(deps, caller, input.id);
   const asker = await requireAsker(deps, caller, trigger);
   const now = deps.now();
@@ -113,13 +105,9 @@ export async function escalate(
     trigger: await viewOneTrigger(row),
     what: `The user has been asked. The answer goes to ${describe(asker)}; you will be told.`,
   };
-}
+};
 
-export async function listTriggers(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"listTriggers">,
-): Promise<OutputOf<"listTriggers">> {
+export const listTriggers: Handler<"listTriggers"> = async (deps, caller, { input }) => {
   const open = await deps.store.read.triggers.open(input.for === "person" ? { toPerson: true } : {});
   const escalated = new Set(open.map((each) => each.originalId));
   const latest = open.filter((each) => !escalated.has(each.id));
@@ -133,7 +121,7 @@ export async function listTriggers(
   return {
     triggers: triggers.map((trigger, i) => ({ ...trigger, sessionName: nameOfRow(shown[i]?.asker ?? null) })),
   };
-}
+};
 
 export async function viewTriggers(rows: readonly TriggerRecord[]): Promise<Trigger[]> {
   const answers = await takeSteps(redactSlowly(rows.map(({ answer }) => ({ answer }))));

@@ -1,17 +1,12 @@
 import { setTimeout as rest } from "node:timers/promises";
-import type { HistoryProblem, HistoryScan, InputOf, OutputOf } from "../../contract/index.ts";
+import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
 import { newScan } from "../../domain/history-scan.ts";
 import type { HistoryReader, UserHome } from "../../history/port.ts";
 import type { HistoryRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext } from "../port.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 
 /** Requests an import of what agents left on disk. The request is durable, then the engine is woken. */
-export async function startImport(
-  deps: OperationDeps,
-  _caller: CallerContext,
-  input: InputOf<"import">,
-): Promise<OutputOf<"import">> {
+export const startImport: Handler<"import"> = async (deps, _caller, { input }) => {
   const { imports } = deps.store;
   const before = await imports.asked();
   await imports.ask({
@@ -20,20 +15,16 @@ export async function startImport(
     at: deps.now(),
   });
   return scanOf(deps);
-}
+};
 
-export async function imported(
-  deps: OperationDeps,
-  _caller: CallerContext,
-  input: InputOf<"imported">,
-): Promise<OutputOf<"imported">> {
+export const imported: Handler<"imported"> = async (deps, _caller, { input }) => {
   const progress = await deps.store.imports.scan();
   const rows = await deps.store.read.history.problems(deps.store.node, input.problems);
   const problems = [...(progress?.problems ?? []), ...rows.map(problemOf)];
   const scan = await scanOf(deps);
   const onDisk = input.count && !scan.enabled ? await countOnDisk(deps) : null;
   return { scan, problems: problems.slice(0, input.problems), onDisk };
-}
+};
 
 /** Counts by file names alone: no file is opened before an import is requested. */
 async function countOnDisk(deps: OperationDeps): Promise<{ agent: string; sessions: number }[]> {

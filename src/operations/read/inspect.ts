@@ -1,11 +1,10 @@
-import type { InputOf, InspectOutput } from "../../contract/index.ts";
+import type { InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { mergeReceipts, receiptLine } from "../../domain/receipt.ts";
 import { reportOfTurns } from "../../kernel/callback.ts";
 import type { InheritedData } from "../../kernel/inherit.ts";
 import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext } from "../port.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import { resolve } from "../access/resolve.ts";
 import { transcriptOf } from "./transcript.ts";
 import { viewOne } from "./view.ts";
@@ -16,11 +15,7 @@ import { firstBytes } from "../../text/fence.ts";
 const PART_BYTES = 20_000;
 
 /** Returns one view of a session: what it said, what it did, or what Kinfold observed. */
-export async function inspect(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"inspect">,
-): Promise<InspectOutput> {
+export const inspect: Handler<"inspect"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const whole = await textOf(deps, session, input);
   const from = input.cursor === undefined ? 0 : offsetOf(input.cursor);
@@ -32,7 +27,7 @@ export async function inspect(
     text,
     cursor: end < whole.length ? `c${end}` : null,
   };
-}
+};
 
 async function textOf(
   deps: OperationDeps,

@@ -1,14 +1,8 @@
-import type { InputOf, Models } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext } from "../port.ts";
+import type { Handler } from "../deps.ts";
 
 /** Returns the agents, as the engine detected them, and the available profiles. */
-export async function models(
-  deps: OperationDeps,
-  _caller: CallerContext,
-  input: InputOf<"models">,
-): Promise<Models> {
+export const models: Handler<"models"> = async (deps, _caller, { input }) => {
   await deps.store.probe();
   const node = await deps.store.nodes.byName(deps.config.node);
   const agents = node?.agents ?? [];
@@ -24,4 +18,4 @@ export async function models(
     agents: wanted,
     profiles: profiles.map(({ name, description, from }) => ({ name, description, from })),
   };
-}
+};

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
-import type { AgentStatus, InputOf, OutputOf, Project } from "../../contract/index.ts";
+import type { AgentStatus, OutputOf, Project } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { FolderCount, HistoryRecord, HistoryStatus, SessionRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { pageOfFile, pageOfStore } from "./history-page.ts";
 import { isFamily, resolve } from "../access/resolve.ts";
@@ -16,11 +16,7 @@ export async function projects(deps: OperationDeps, caller: CallerContext): Prom
   return { projects: await projectsIn(deps, caller.visible) };
 }
 
-export async function projectSession(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"projectSession">,
-): Promise<OutputOf<"projectSession">> {
+export const projectSession: Handler<"projectSession"> = async (deps, caller, { input }) => {
   const { project, session } = await find(deps, caller, input);
   const record = await deps.store.read.history.bySession(session.id);
   const family = await familyBelow(deps, record);
@@ -35,13 +31,9 @@ export async function projectSession(
       ? pageOfStore(deps, session, input)
       : pageOfFile(deps, record, { ...input, calls })),
   };
-}
+};
 
-export async function projectAgent(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"projectAgent">,
-): Promise<OutputOf<"projectAgent">> {
+export const projectAgent: Handler<"projectAgent"> = async (deps, caller, { input }) => {
   const { project, session } = await find(deps, caller, input);
   const top = await deps.store.read.history.bySession(session.id);
   const family = await familyBelow(deps, top);
@@ -68,7 +60,7 @@ export async function projectAgent(
     agent,
     page: await pageOfFile(deps, record, { ...input, calls }),
   };
-}
+};
 
 interface FamilyBelow {
   readonly agents: readonly NamedAgent[];

@@ -1,11 +1,10 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import type { InputOf, OperationName, OutputOf, Session } from "../../contract/index.ts";
+import type { Session } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { mergeReceipts } from "../../domain/receipt.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext } from "../port.ts";
+import type { Handler } from "../deps.ts";
 import { entryPage } from "./entry-page.ts";
 import { isFamily, resolve, resolveInScope } from "../access/resolve.ts";
 import { viewTriggers } from "../ask/respond.ts";
@@ -13,29 +12,23 @@ import { transcriptOf } from "./transcript.ts";
 import { viewEntry, viewMessages, viewOne, viewSessions, viewTurn } from "./view.ts";
 import { callerSession } from "../access/authority.ts";
 
-type Read<N extends OperationName> = (
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<N>,
-) => Promise<OutputOf<N>>;
-
-export const get: Read<"get"> = async (deps, caller, input) => ({
+export const get: Handler<"get"> = async (deps, caller, { input }) => ({
   session: await viewOne(deps, await resolve(deps, caller, input.id)),
 });
 
-export const tree: Read<"tree"> = async (deps, caller, input) => {
+export const tree: Handler<"tree"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const rows = await deps.store.read.sessions.tree(session.rootId);
   return { sessions: await viewSessions(deps, inTreeOrder(rows)) };
 };
 
-export const children: Read<"children"> = async (deps, caller, input) => {
+export const children: Handler<"children"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const rows = await deps.store.read.sessions.children(session.id);
   return { sessions: await viewSessions(deps, rows) };
 };
 
-export const turns: Read<"turns"> = async (deps, caller, input) => {
+export const turns: Handler<"turns"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const beforeIndex = input.cursor === undefined ? {} : { beforeIndex: cursorNumber(input.cursor) };
   const rows = await deps.store.read.turns.ofSession(session.id, { ...beforeIndex, limit: input.limit });
@@ -45,7 +38,7 @@ export const turns: Read<"turns"> = async (deps, caller, input) => {
   return { turns: views, cursor: isMore ? String(last.index) : null };
 };
 
-export const turn: Read<"turn"> = async (deps, caller, input) => {
+export const turn: Handler<"turn"> = async (deps, caller, { input }) => {
   const row = await deps.store.read.turns.byId(input.id);
   if (row === null) {
     throw new Refusal("not_found", `No turn "${input.id.slice(0, 80)}". A session's turns have their ids.`);
@@ -57,7 +50,7 @@ export const turn: Read<"turn"> = async (deps, caller, input) => {
 /** A page with long entries has fewer of them than requested. */
 const PAGE_BYTES_MAX = 4 * 1024 * 1024;
 
-export const entries: Read<"entries"> = async (deps, caller, input) => {
+export const entries: Handler<"entries"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const { before, after, limit } = input;
   const page = {
@@ -76,31 +69,31 @@ export const entries: Read<"entries"> = async (deps, caller, input) => {
   };
 };
 
-export const transcript: Read<"transcript"> = async (deps, caller, input) => {
+export const transcript: Handler<"transcript"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   return { text: await transcriptOf(deps, session, { format: input.format, turn: null }) };
 };
 
-export const inbox: Read<"inbox"> = async (deps, caller, input) => {
+export const inbox: Handler<"inbox"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const statuses = input.all ? (["queued", "taken", "landed", "void"] as const) : (["queued"] as const);
   const rows = await deps.store.read.messages.ofSession(session.id, statuses);
   return { messages: await viewMessages(rows) };
 };
 
-export const triggers: Read<"triggers"> = async (deps, caller, input) => {
+export const triggers: Handler<"triggers"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const rows = await deps.store.read.triggers.ofSession(session.id);
   return { triggers: await viewTriggers(rows) };
 };
 
-export const receipt: Read<"receipt"> = async (deps, caller, input) => {
+export const receipt: Handler<"receipt"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const rows = await deps.store.read.turns.ofRound(session.id, session.round);
   return { receipt: mergeReceipts(rows.flatMap((row) => (row.receipt === null ? [] : [row.receipt]))) };
 };
 
-export const rollout: Read<"rollout"> = async (deps, caller, input) => {
+export const rollout: Handler<"rollout"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const file = deps.rolloutPath(session);
   return {
@@ -112,11 +105,7 @@ export const rollout: Read<"rollout"> = async (deps, caller, input) => {
   };
 };
 
-export async function list(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"list">,
-): Promise<OutputOf<"list">> {
+export const list: Handler<"list"> = async (deps, caller, { input }) => {
   const self = callerSession(caller);
   const visible = caller.visible;
   const before = input.cursor === undefined ? null : listCursor(input.cursor);
@@ -139,7 +128,7 @@ export async function list(
   const last = rows.at(-1);
   const isMore = rows.length === input.limit && last !== undefined;
   return { sessions: wanted, cursor: isMore ? `${last.createdAt}.${last.id}` : null };
-}
+};
 
 /** Shows only that a session of another family exists, and its state: nothing said to it or by it. */
 function outline(view: Session): Session {
@@ -155,11 +144,7 @@ function outline(view: Session): Session {
 }
 
 /** Returns the caller's family: its parent, itself and all its descendants, in tree order. */
-export async function family(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"family">,
-): Promise<OutputOf<"family">> {
+export const family: Handler<"family"> = async (deps, caller, { input }) => {
   const self = callerSession(caller);
   if (self === null) {
     throw new Refusal("not_found", "Only a session has a family of its own; a person uses GET …/tree.");
@@ -176,13 +161,9 @@ export async function family(
     sessions: await viewSessions(deps, wanted),
     triggers: await viewTriggers(await deps.store.read.triggers.open({ toId: self.id })),
   };
-}
+};
 
-export async function backup(
-  deps: OperationDeps,
-  _caller: CallerContext,
-  input: InputOf<"backup">,
-): Promise<OutputOf<"backup">> {
+export const backup: Handler<"backup"> = async (deps, _caller, { input }) => {
   if (!path.isAbsolute(input.path)) {
     const text = `"${input.path}" is not an absolute path, and the daemon has a working folder of its own. Name the file from / on.`;
     throw new Refusal("invalid_input", text, { field: "path" });
@@ -190,7 +171,7 @@ export async function backup(
   const target = path.normalize(input.path);
   const { bytes } = await deps.store.backup(target);
   return { path: target, bytes };
-}
+};
 
 function fits(row: SessionRecord, status: "open" | "ended" | "all"): boolean {
   if (status === "all") return true;

@@ -1,18 +1,14 @@
-import type { InputOf, SearchHit, SearchOutput } from "../../contract/index.ts";
+import type { SearchHit } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { parseQuery, type SearchQuery } from "../../search/query.ts";
 import type { EntryHit, EntrySearch, SearchPosition, SessionRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { isFamily, resolveInScope } from "../access/resolve.ts";
 import { callerSession } from "../access/authority.ts";
 
 /** Searches the entries of one session, or of all that the caller may see, ranked by relevance and age. */
-export async function search(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"search">,
-): Promise<SearchOutput> {
+export const search: Handler<"search"> = async (deps, caller, { input }) => {
   const { from, now } =
     input.cursor === undefined ? { from: null, now: deps.now() } : positionIn(input.cursor);
   const query = queryOf(input.query, now);
@@ -36,7 +32,7 @@ export async function search(
     near: [...found.near],
     elsewhere: found.hits.length === 0 && from === null ? await elsewhere(deps, asked) : null,
   };
-}
+};
 
 function queryOf(text: string, now: number): SearchQuery {
   const parsed = parseQuery(text, now);

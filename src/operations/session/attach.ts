@@ -1,10 +1,9 @@
 import { NEW_TOKEN, unmanagedEffective } from "../../store/port/new-session.ts";
-import type { AttachOutput, Effective, InputOf } from "../../contract/index.ts";
+import type { Effective } from "../../contract/index.ts";
 import { CallbackConfig } from "../../contract/session.ts";
 import { hashOf, newId, newSecret } from "../../system/id.ts";
 import { folderScope } from "../../system/folder.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext } from "../port.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import { newSession } from "../spawn/effective.ts";
 import { viewOne } from "../read/view.ts";
 import { decideFolder } from "../spawn/ceiling.ts";
@@ -23,11 +22,7 @@ const FENCE = 1;
  * Creates a root session for a client that a user runs in a terminal. Kinfold does not start its process, so
  * it has no lease and no turns: its token is valid until it is revoked or the session ends.
  */
-export async function attach(
-  deps: OperationDeps,
-  _caller: CallerContext,
-  input: InputOf<"attach">,
-): Promise<AttachOutput> {
+export const attach: Handler<"attach"> = async (deps, _caller, { input }) => {
   const cwd = await decideFolder(deps, input.cwd, { parent: null, key: null });
   const id = newId();
   const now = deps.now();
@@ -72,7 +67,7 @@ export async function attach(
     });
   });
   return { session: await viewOne(deps, row), token };
-}
+};
 
 function agentNamed(client: string): string {
   return AGENTS.find(([name]) => name.test(client.toLowerCase()))?.[1] ?? client;

@@ -1,4 +1,4 @@
-import type { CancelOutput, InputOf } from "../../contract/index.ts";
+import type { CancelOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { isAtWork } from "../../domain/imported.ts";
 import { cancelSubtree, detach as detachSession } from "../../kernel/cancel.ts";
@@ -7,7 +7,7 @@ import { closeIfOver } from "../../kernel/round.ts";
 import { type StopReport, stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
 import { replyCarrier } from "../wait/reply-carrier.ts";
-import type { OperationDeps } from "../deps.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { requireBelow, resolve } from "../access/resolve.ts";
 import { writeAs } from "../access/authority.ts";
@@ -17,25 +17,17 @@ import { describe, viewOne } from "../read/view.ts";
 /** How long the reply waits for processes to end. */
 const STOP_MS = 5_000;
 
-export async function cancel(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"cancel">,
-): Promise<CancelOutput> {
+export const cancel: Handler<"cancel"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
   refuseOthers(session);
   return input.turnOnly
     ? cancelTurn(deps, caller, { session, reason: input.reason ?? null })
     : cancelAll(deps, caller, { session, reason: input.reason ?? null });
-}
+};
 
 /** The child keeps its lineage, but no longer calls back and is no longer cancelled with its parent. */
-export async function detach(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"detach">,
-): Promise<{ session: Awaited<ReturnType<typeof viewOne>> }> {
+export const detach: Handler<"detach"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   const row = await deps.store.write(session.rootId, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
@@ -49,7 +41,7 @@ export async function detach(
     return fresh;
   });
   return { session: await viewOne(deps, row) };
-}
+};
 
 function refuseOthers(session: SessionRecord): void {
   if (session.origin !== "imported") return;

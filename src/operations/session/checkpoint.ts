@@ -1,21 +1,15 @@
-import type { CheckpointOutput, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { redact } from "../../secrets/redact.ts";
 import { redactNamed } from "../../secrets/redact-deep.ts";
 import { newId } from "../../system/id.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext } from "../port.ts";
+import type { Handler } from "../deps.ts";
 import { requireBelow, resolve } from "../access/resolve.ts";
 import { callerSession, writeAs } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
 /** Saves what a session's children and its later self should know. Constraints hold until withdrawn. */
-export async function checkpoint(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"checkpoint">,
-): Promise<CheckpointOutput> {
+export const checkpoint: Handler<"checkpoint"> = async (deps, caller, { input }) => {
   const self = callerSession(caller);
   const session = input.id === undefined ? self : await resolve(deps, caller, input.id);
   if (session === null)
@@ -56,7 +50,7 @@ export async function checkpoint(
     const inherited = above.reduce((sum, each) => sum + Object.keys(each.constraints).length, 0);
     return { checkpointId: id, sessionId: session.id, constraints: merged.length + inherited };
   });
-}
+};
 
 /** Refuses names under which any text would be redacted as a secret and so lost. */
 function refuseSecretNames(constraints: Readonly<Record<string, string>>): void {

@@ -1,10 +1,10 @@
-import type { InputOf, PromptOutput, TellOutput } from "../../contract/index.ts";
+import type { TellOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { admit } from "../../kernel/admit.ts";
 import { hashOf } from "../../system/id.ts";
 import type { MessageRecord, SessionRecord, TriggerRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { refuseReopening } from "./reopen-limit.ts";
 import { refuseImported, requireBelow, resolve } from "../access/resolve.ts";
@@ -16,11 +16,7 @@ import { describe } from "../read/view.ts";
 /** How long a tell waits for the engine to report what became of it. */
 const STEER_MS = 5_000;
 
-export async function prompt(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"prompt">,
-): Promise<PromptOutput> {
+export const prompt: Handler<"prompt"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   requireKeyReach(caller, session);
   refuseImported(session);
@@ -34,14 +30,10 @@ export async function prompt(
     metadata: {},
   });
   return { messageId: message.id, sessionId: session.id, position: message.position, existing };
-}
+};
 
 /** Sends a message to a child. The reply says what became of it: injected, queued or restarted. */
-export async function tell(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"tell">,
-): Promise<TellOutput> {
+export const tell: Handler<"tell"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
   requireKeyReach(caller, session);
@@ -63,7 +55,7 @@ export async function tell(
     existing,
     ...told,
   };
-}
+};
 
 interface Sending {
   readonly kind: "prompt" | "tell";

@@ -1,19 +1,13 @@
-import type { InputOf, OutputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { liftTombstone } from "../../kernel/cancel.ts";
 import { stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext } from "../port.ts";
+import type { Handler } from "../deps.ts";
 import { refuseImported, resolve } from "../access/resolve.ts";
 import { describe, viewOne } from "../read/view.ts";
 
 /** Lets a cancelled or acknowledged session take messages again. An open session stays as it is. */
-export async function reopen(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"reopen">,
-): Promise<OutputOf<"reopen">> {
+export const reopen: Handler<"reopen"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   refuseImported(session);
   const row = await deps.store.write(session.rootId, async (tx) => {
@@ -25,7 +19,7 @@ export async function reopen(
     return fresh;
   });
   return { session: await viewOne(deps, row) };
-}
+};
 
 function refuseOtherEnds(session: SessionRecord): void {
   if (session.endReason === "cancelled" || session.endReason === "acked") return;

@@ -1,18 +1,13 @@
-import type { BudgetPatch, Effective, InputOf, OutputOf } from "../../contract/index.ts";
+import type { BudgetPatch, Effective } from "../../contract/index.ts";
 import { retryBudgets } from "../../kernel/park.ts";
 import { closeIfOver } from "../../kernel/round.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext } from "../port.ts";
+import type { Handler } from "../deps.ts";
 import { refuseImported, resolve } from "../access/resolve.ts";
 import { refuseTemplate } from "../spawn/effective.ts";
 import { viewOne } from "../read/view.ts";
 
-export async function update(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"update">,
-): Promise<OutputOf<"update">> {
+export const update: Handler<"update"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   refuseTemplate(input.callback?.template ?? null);
   if (input.limits !== undefined) refuseImported(session);
@@ -33,7 +28,7 @@ export async function update(
     return { ...fresh, ...patch };
   });
   return { session: await viewOne(deps, row) };
-}
+};
 
 /** A person may raise or remove a session's budget limits; those of its ancestors still hold. */
 function withLimits(session: SessionRecord, patch: BudgetPatch): Effective {

@@ -8,7 +8,7 @@ import { newId } from "../../system/id.ts";
 import { inherited } from "../../kernel/inherit.ts";
 import type { NewEntry, Reads, SessionRecord, Tx } from "../../store/port/store.ts";
 import { folderScope } from "../../system/folder.ts";
-import type { OperationDeps } from "../deps.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import { callSeen } from "./inherit.ts";
 import type { CallerContext, Call } from "../port.ts";
 import { isBelow, refuseImported, resolve } from "../access/resolve.ts";
@@ -42,11 +42,7 @@ export async function spawn(
   return spawnReply(deps, child, { existing, bytes, asked: start.effective.inherit });
 }
 
-export async function create(
-  deps: OperationDeps,
-  caller: CallerContext,
-  input: InputOf<"create">,
-): Promise<SpawnOutput> {
+export const create: Handler<"create"> = async (deps, caller, { input }) => {
   const start = await decideStart(deps, input, { parent: null, key: keyReach(caller) });
   const scope = scopeFor(caller, input.scope) ?? folderScope(start.effective.cwd);
   const owner = keyOwner(caller);
@@ -76,7 +72,7 @@ export async function create(
     return spawnReply(deps, winner, EXISTING);
   }
   return spawnReply(deps, row, { existing: false, bytes: 0, asked: "none" });
-}
+};
 
 /** A key with a scope starts roots only there. Returns null if no scope is set. */
 function scopeFor(caller: CallerContext, asked: string | undefined): string | null {

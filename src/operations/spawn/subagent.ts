@@ -8,7 +8,7 @@ import type { SessionRecord } from "../../store/port/store.ts";
 import { asking, takeAttention } from "../wait/attention.ts";
 import { blocking } from "../wait/blocking.ts";
 import { stepsOf } from "./chain-step.ts";
-import type { OperationDeps } from "../deps.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext, Call } from "../port.ts";
 import { spawn } from "./spawn.ts";
 import { decideStart } from "./effective.ts";
@@ -20,11 +20,7 @@ type Result = SubagentOutput["results"][number];
 type Task = InputOf<"subagent">["tasks"][number];
 
 /** Runs short tasks in children, in parallel or as a chain, and waits for as long as the client allows. */
-export async function subagent(
-  deps: OperationDeps,
-  caller: CallerContext,
-  { input, call }: { input: InputOf<"subagent">; call: Call },
-): Promise<SubagentOutput> {
+export const subagent: Handler<"subagent"> = async (deps, caller, { input, call }) => {
   const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {
     throw new Refusal("forbidden", "Only a session runs subagents; a person uses kinfold run.");
@@ -61,7 +57,7 @@ export async function subagent(
     cursor: open.length === 0 ? null : encodeCursor({ ids: open, misses: 0, shown }),
     taken: [...ends, ...needsYou].flatMap((each) => each.takenId ?? []),
   };
-}
+};
 
 function idsOf(rows: readonly SessionRecord[]): string[] {
   return rows.map((each) => each.id);

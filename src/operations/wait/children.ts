@@ -11,8 +11,8 @@ import { blocking } from "./blocking.ts";
 import { replyCarrier } from "./reply-carrier.ts";
 import { stepsOf } from "../spawn/chain-step.ts";
 import { asking, takeAttention } from "./attention.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext, Call } from "../port.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { isBelow, resolve } from "../access/resolve.ts";
 import { decodeCursor, encodeCursor, waitTimeMs } from "./cursor.ts";
 import { callerSession } from "../access/authority.ts";
@@ -23,11 +23,7 @@ const REPLY_BYTES = 20_480;
 const ERROR_CHARACTERS = 400;
 
 /** Waits for children. A reply takes a child's callback if the caller is its parent; else it only reads. */
-export async function waitChildren(
-  deps: OperationDeps,
-  caller: CallerContext,
-  { input, call }: { input: InputOf<"waitChildren">; call: Call },
-): Promise<WaitChildrenOutput> {
+export const waitChildren: Handler<"waitChildren"> = async (deps, caller, { input, call }) => {
   const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {
     throw new Refusal("forbidden", "Only a session waits for its children; a person uses GET …/wait.");
@@ -63,7 +59,7 @@ export async function waitChildren(
     cursor: encodeCursor({ ids: working.map((each) => each.id), misses, shown }),
     taken: [...done, ...needsYou].flatMap((each) => each.takenId ?? []),
   };
-}
+};
 
 async function targets(
   deps: OperationDeps,

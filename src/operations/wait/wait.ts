@@ -1,19 +1,14 @@
-import type { InputOf, WaitOutput } from "../../contract/index.ts";
+import type { WaitOutput } from "../../contract/index.ts";
 import { isAtWork } from "../../domain/imported.ts";
 import { mergeReceipts } from "../../domain/receipt.ts";
 import { reportOfTurns } from "../../kernel/callback.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
-import type { OperationDeps } from "../deps.ts";
-import type { CallerContext, Call } from "../port.ts";
+import type { Handler, OperationDeps } from "../deps.ts";
 import { requireBelow, resolve } from "../access/resolve.ts";
 import { until } from "./until.ts";
 
 /** Waits until the session's round is closed. Takes no message: the callback stays the parent's. */
-export async function wait(
-  deps: OperationDeps,
-  caller: CallerContext,
-  { input, call }: { input: InputOf<"wait">; call: Call },
-): Promise<WaitOutput> {
+export const wait: Handler<"wait"> = async (deps, caller, { input, call }) => {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
   const turnsBefore = session.turnCount;
@@ -27,7 +22,7 @@ export async function wait(
     return last !== null && last.status !== "running" && last.index >= turnsBefore - 1 ? now : null;
   });
   return endOf(deps, done ?? session, done === null);
-}
+};
 
 async function endOf(deps: OperationDeps, session: SessionRecord, timedOut: boolean): Promise<WaitOutput> {
   const turns = await deps.store.read.turns.ofRound(session.id, session.round);
