@@ -1,12 +1,11 @@
 import { boundedText } from "../text/fence.ts";
 
-export interface ValueLimits {
-  readonly charsMax: number;
-  readonly partsMax: number;
-  readonly depthMax: number;
+interface Left {
+  chars: number;
+  parts: number;
 }
 
-const LIMITS: ValueLimits = { charsMax: 256 * 1024, partsMax: 10_000, depthMax: 32 };
+const LIMITS = { charsMax: 256 * 1024, partsMax: 10_000, depthMax: 32 };
 
 /** Cuts a value to the limits, in bounded time. `chars` is the number of characters kept. */
 export function boundedValue(value: unknown, limits = LIMITS): { value: unknown; chars: number } {
@@ -18,7 +17,7 @@ export function boundedValue(value: unknown, limits = LIMITS): { value: unknown;
 const CUT = "… (cut)";
 const NAME_CHARS_MAX = 1_000;
 
-function bounded(value: unknown, left: { chars: number; parts: number }, depth: number): unknown {
+function bounded(value: unknown, left: Left, depth: number): unknown {
   left.parts -= 1;
   if (typeof value === "string") {
     const text = boundedText(value, Math.max(1, left.chars));
@@ -31,11 +30,7 @@ function bounded(value: unknown, left: { chars: number; parts: number }, depth: 
   return Array.isArray(value) ? boundedList(value, left, depth) : boundedRecord(value, left, depth);
 }
 
-function boundedList(
-  list: readonly unknown[],
-  left: { chars: number; parts: number },
-  depth: number,
-): unknown[] {
+function boundedList(list: readonly unknown[], left: Left, depth: number): unknown[] {
   const shown: unknown[] = [];
   for (const item of list) {
     if (left.parts <= 0 || left.chars <= 0) return [...shown, CUT];
@@ -44,7 +39,7 @@ function boundedList(
   return shown;
 }
 
-function boundedRecord(record: object, left: { chars: number; parts: number }, depth: number): object {
+function boundedRecord(record: object, left: Left, depth: number): object {
   const shown: [string, unknown][] = [];
   for (const key in record) {
     if (left.parts <= 0 || left.chars <= 0) {

@@ -10,7 +10,7 @@ import {
   isReached,
   leftOf,
   meterProblem,
-  minutesReason,
+  limitReason,
   parkedUntil,
   priced,
   reserve,
@@ -127,8 +127,8 @@ describe("a budget with nothing left", () => {
   }
 
   it("says minutes as people do", () => {
-    assert.equal(minutesReason(30), "it reached its limit of 30 min");
-    assert.equal(minutesReason(0.5), "it reached its limit of 30 s");
+    assert.equal(limitReason("minutes", 30), "it reached its limit of 30 min");
+    assert.equal(limitReason("minutes", 0.5), "it reached its limit of 30 s");
   });
 });
 

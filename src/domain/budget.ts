@@ -104,7 +104,7 @@ function exhaustedBy(accounts: readonly Account[], used: Record<Metered, number>
     }
     const { turns } = account.budget;
     if (turns === undefined || account.turns < turns) continue;
-    return { unit: "turns", limit: turns, reason: `it reached its limit of ${count(turns, "turn")}` };
+    return { unit: "turns", limit: turns, reason: limitReason("turns", turns) };
   }
   return null;
 }
@@ -114,22 +114,22 @@ function spentReason(account: Account, unit: Metered, at: { limit: number; spent
   const family = account.isOwn ? "" : " with its family";
   const held = exact(account.reserved[unit]);
   const others = at.spent < at.limit && held > 0 ? `; ${amount(unit, held)} reserved by other turns` : "";
-  return `it reached its limit of ${limitWords(unit, at.limit)} (${verb} ${amount(unit, at.spent)}${family}${others})`;
+  return `${limitReason(unit, at.limit)} (${verb} ${amount(unit, at.spent)}${family}${others})`;
 }
 
-export function minutesReason(limit: number): string {
-  return `it reached its limit of ${limitWords("minutes", limit)}`;
+export function limitReason(unit: Exhausted["unit"], limit: number): string {
+  return `it reached its limit of ${limitWords(unit, limit)}`;
 }
 
 /** "$2.00", "50k tokens", "3 turns", "30 min". */
 export function limitWords(unit: Exhausted["unit"], limit: number): string {
   if (unit === "turns") return count(limit, "turn");
-  if (unit === "minutes") return minutesWords(limit);
+  if (unit === "minutes") return limit >= 1 ? `${round(limit)} min` : `${round(limit * 60)} s`;
   return unit === "tokens" ? `${tokens(limit)} tokens` : amount(unit, limit);
 }
 
-function minutesWords(limit: number): string {
-  return limit >= 1 ? `${Math.round(limit * 10) / 10} min` : `${Math.round(limit * 600) / 10} s`;
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
 }
 
 function amount(unit: Metered, value: number): string {
@@ -157,7 +157,7 @@ export function book(meter: Meter, reserved: Amount, price: Price | null): Usage
   const known = priced(said, price);
   if (meter.isUnsent) return known;
   const isUnsaid = meter.reported === null && meter.metered === null;
-  const used = { usd: known.usd ?? 0, tokens: tokensOf(known) };
+  const used = usedOf(known);
   const isUnknown = (unit: Metered): boolean => {
     if (meter.isCut || isUnsaid) return true;
     const isPartial = meter.isPartial === true;
@@ -185,7 +185,7 @@ export function most(a: Usage | null, b: Usage | null): Usage {
     inputTokens: Math.max(a.inputTokens, b.inputTokens),
     cachedTokens: Math.max(a.cachedTokens, b.cachedTokens),
     outputTokens: Math.max(a.outputTokens, b.outputTokens),
-    usd: a.usd === null ? b.usd : b.usd === null ? a.usd : Math.max(a.usd, b.usd),
+    usd: a.usd === null || b.usd === null ? (a.usd ?? b.usd) : Math.max(a.usd, b.usd),
   };
 }
 
@@ -202,7 +202,7 @@ export function usedOf(usage: Usage): Record<Metered, number> {
   return { usd: usage.usd ?? 0, tokens: tokensOf(usage) };
 }
 
-export function tokensOf(usage: Usage): number {
+function tokensOf(usage: Usage): number {
   return usage.inputTokens + usage.outputTokens;
 }
 

@@ -204,8 +204,6 @@ function templateContext(data: CallbackData, rendering: Rendering): TemplateCont
     reason: reasonOf(data),
     by: data.by === null ? "" : oneLine(data.by),
     receipt: { line: seenLine(data), sentence: seenSentence(data), notes: notes(data).join("\n") },
-    check: null,
-    changes: null,
     next: rendering.next,
   };
 }

@@ -4,12 +4,7 @@ import { oneLine, shortLine, visible } from "../text/fence.ts";
 import { count, duration, tokens } from "../text/quantity.ts";
 import { NO_USAGE } from "../contract/no-usage.ts";
 
-export interface FileChange {
-  readonly path: string;
-  readonly status: "added" | "changed" | "removed";
-  readonly added: number | null;
-  readonly removed: number | null;
-}
+export type FileChange = Readonly<Receipt["filesChanged"][number]>;
 
 /** The part of a driver's updates that `observe` needs; the port's type is assignable to it. */
 export type AgentUpdateLike =
@@ -31,17 +26,9 @@ export type AgentUpdateLike =
       readonly files?: readonly FileChange[];
     }
   | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
-  | {
-      readonly kind:
-        | "fragment"
-        | "text"
-        | "thought"
-        | "compaction"
-        | "usage"
-        | "modelCall"
-        | "retrying"
-        | "notice";
-    };
+  | { readonly kind: Unseen };
+
+type Unseen = "fragment" | "text" | "thought" | "compaction" | "usage" | "modelCall" | "retrying" | "notice";
 
 /** Everything that a turn was seen to do so far. Code that denies a request adds it to `denied`. */
 export interface Seen {
@@ -96,7 +83,7 @@ export function observe(seen: Seen, update: AgentUpdateLike): Seen {
     if (call !== undefined) call.ok = update.ok;
     noteCommand(seen, place, update);
     if (update.files !== undefined && update.files.length > 0)
-      seen.files = mergeFiles(seen.files, update.files);
+      seen.files = mergeFiles([...seen.files, ...update.files]);
     if (seen.lastCallId === update.callId) seen.lastToolHasResult = true;
   }
   return seen;
@@ -123,10 +110,7 @@ export function mergeReceipts(receipts: readonly Receipt[]): Receipt {
     turns: receipts.reduce((sum, receipt) => sum + receipt.turns, 0),
     toolCalls: groupCalls(receipts.flatMap((receipt) => receipt.toolCalls)),
     commands: bounded(receipts.flatMap((receipt) => receipt.commands)),
-    filesChanged: receipts.reduce<FileChange[]>(
-      (files, receipt) => mergeFiles(files, receipt.filesChanged),
-      [],
-    ),
+    filesChanged: mergeFiles(receipts.flatMap((receipt) => receipt.filesChanged)),
     denied: groupDenied(receipts.flatMap((receipt) => receipt.denied)),
     durationMs: receipts.reduce((sum, receipt) => sum + receipt.durationMs, 0),
     usage: receipts.reduce<Usage>((sum, receipt) => addUsage(sum, receipt.usage), NO_USAGE),
@@ -140,7 +124,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     inputTokens: a.inputTokens + b.inputTokens,
     cachedTokens: a.cachedTokens + b.cachedTokens,
     outputTokens: a.outputTokens + b.outputTokens,
-    usd: a.usd === null ? b.usd : b.usd === null ? a.usd : a.usd + b.usd,
+    usd: sum(a.usd, b.usd),
     ...(a.estimated || b.estimated ? { estimated: true } : {}),
   };
 }
@@ -178,16 +162,11 @@ export function toolCallCount(receipt: Receipt): number {
   return receipt.toolCalls.reduce((sum, call) => sum + call.count, 0);
 }
 
-function placeOf(
-  seen: Seen,
-  update: { callId: string; tool: string },
-): { call: number; command: number | null } {
-  const known = seen.places.get(update.callId);
-  if (known !== undefined) return known;
-  const place = { call: seen.toolCalls.length, command: null };
-  seen.toolCalls.push({ name: clipped(update.tool, nameMax), ok: false });
-  seen.places.set(update.callId, place);
-  return place;
+function placeOf({ places, toolCalls }: Seen, update: { callId: string; tool: string }) {
+  return places.getOrInsertComputed(update.callId, () => {
+    const call = toolCalls.push({ name: clipped(update.tool, nameMax), ok: false }) - 1;
+    return { call, command: null };
+  });
 }
 
 function noteCommand(
@@ -226,9 +205,9 @@ function groupDenied(denied: Receipt["denied"]): Receipt["denied"] {
 }
 
 /** Merges changes to one per file; a file that was added and then removed has no change. */
-function mergeFiles(before: readonly FileChange[], after: readonly FileChange[]): FileChange[] {
-  const files = new Map(before.map((file) => [file.path, file]));
-  for (const file of after) {
+function mergeFiles(changes: readonly FileChange[]): FileChange[] {
+  const files = new Map<string, FileChange>();
+  for (const file of changes) {
     const known = files.get(file.path);
     if (known?.status === "added" && file.status === "removed") files.delete(file.path);
     else if (known === undefined) files.set(file.path, file);
@@ -249,7 +228,7 @@ function mergeFile(known: FileChange, next: FileChange): FileChange {
 }
 
 function sum(a: number | null, b: number | null): number | null {
-  return a === null ? b : b === null ? a : a + b;
+  return a === null || b === null ? (a ?? b) : a + b;
 }
 
 /** Keeps the first commands and the last one, because a receipt is stored in one row. */

@@ -131,7 +131,5 @@ const context: TemplateContext = {
   reason: "",
   by: "",
   receipt: { line: "1 tool call", sentence: "Seen by Kinfold: 1 tool call.", notes: "" },
-  check: null,
-  changes: null,
   next: "",
 };

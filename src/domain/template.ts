@@ -3,38 +3,16 @@ import type Handlebars from "handlebars";
 import { oneLine } from "../text/fence.ts";
 import { byteLength, bytes, count } from "../text/quantity.ts";
 
-/** The fields that a template may use. `check` and `changes` are empty until something fills them. */
-export interface TemplateContext {
-  readonly childSessionId: string;
-  readonly childSessionFullId: string;
-  readonly childTaskId: string;
-  readonly childTaskFullId: string;
-  readonly parentSessionId: string;
-  readonly spawnPrompt: string;
-  readonly status: string;
-  readonly completedAt: string;
-  readonly messageCount: number;
-  readonly toolUseCount: number;
-  /** Already fenced and escaped, with its heading: a template cannot take it out of its fence. */
-  readonly lastAssistantMessage: string;
-  readonly childName: string;
-  readonly agent: string;
-  readonly duration: string;
-  readonly reason: string;
-  readonly by: string;
-  /** `line` is the bare list, `sentence` the full sentence around it, `notes` further lines or "". */
-  readonly receipt: { readonly line: string; readonly sentence: string; readonly notes: string };
-  readonly check: null;
-  readonly changes: null;
-  readonly next: string;
+interface Problem {
+  readonly ok: false;
+  readonly problem: string;
 }
 
-export type Rendered =
-  | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly problem: string };
-
 /** Never throws, never logs, and always ends, because templates have no loops. */
-export function renderTemplate(template: string, context: TemplateContext): Rendered {
+export function renderTemplate(
+  template: string,
+  context: TemplateContext,
+): { readonly ok: true; readonly text: string } | Problem {
   const compiled = compiledOf(template);
   if (!compiled.ok) return compiled;
   try {
@@ -51,9 +29,7 @@ export function templateProblem(template: string): string | null {
   return compiled.ok ? null : compiled.problem;
 }
 
-type Compiled =
-  | { readonly ok: true; readonly run: (context: TemplateContext) => string }
-  | { readonly ok: false; readonly problem: string };
+type Compiled = { readonly ok: true; readonly run: (context: TemplateContext) => string } | Problem;
 
 /** Compiled templates; the oldest is evicted. The cache changes the cost of a call, never its result. */
 const cache = new Map<string, Compiled>();
@@ -173,7 +149,7 @@ const compileOptions = {
 /** Set explicitly: by default Handlebars also refuses access to a prototype, but logs it to the console. */
 const runtimeOptions = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
-const emptyContext: TemplateContext = {
+const emptyContext = {
   childSessionId: "",
   childSessionFullId: "",
   childTaskId: "",
@@ -184,14 +160,17 @@ const emptyContext: TemplateContext = {
   completedAt: "",
   messageCount: 0,
   toolUseCount: 0,
+  /** Already fenced and escaped, with its heading: a template cannot take it out of its fence. */
   lastAssistantMessage: "",
   childName: "",
   agent: "",
   duration: "",
   reason: "",
   by: "",
+  /** `line` is the bare list, `sentence` the full sentence around it, `notes` further lines or "". */
   receipt: { line: "", sentence: "", notes: "" },
-  check: null,
-  changes: null,
   next: "",
 };
+
+/** The fields that a template may use. */
+export type TemplateContext = Readonly<typeof emptyContext>;

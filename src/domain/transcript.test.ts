@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Entry } from "../contract/index.ts";
-import { transcriptText } from "./transcript.ts";
+import { transcriptText } from "./testing/transcript-text.ts";
 
 test("a transcript as text has every entry under its author, indented", () => {
   assert.equal(

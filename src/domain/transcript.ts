@@ -2,23 +2,13 @@ import type { Entry } from "../contract/index.ts";
 import { oneLine, visible } from "../text/fence.ts";
 import { count } from "../text/quantity.ts";
 
-/** Renders a transcript for people. Nothing in an entry can pass for the heading of another one. */
-export function transcriptText(
-  entries: readonly Entry[],
-  format: "text" | "markdown",
-  head: TranscriptHead,
-): string {
-  const writer = new TranscriptWriter(format, head);
-  for (const entry of entries) writer.add(entry);
-  return writer.end();
-}
-
-export interface TranscriptHead {
+interface TranscriptHead {
   readonly title: string;
   readonly agent: string;
   readonly keptFrom?: number;
 }
 
+/** Renders a transcript for people. Nothing in an entry can pass for the heading of another one. */
 export class TranscriptWriter {
   chars = 0;
   readonly #parts: string[] = [];
@@ -121,7 +111,7 @@ function bodyOf(entry: Entry): string {
 }
 
 /** "(16777216 characters more in /home/…/messages/….txt; 7340032 after them were not kept)" */
-export function restOf({ path, chars, leftOutChars }: NonNullable<Entry["body"]["more"]>): string {
+function restOf({ path, chars, leftOutChars }: NonNullable<Entry["body"]["more"]>): string {
   const left = leftOutChars === 0 ? "" : `; ${leftOutChars} after them were not kept`;
   return `(${chars} characters more in ${oneLine(path, 1_000)}${left})`;
 }

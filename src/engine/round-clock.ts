@@ -1,4 +1,4 @@
-import { minutesReason } from "../domain/budget.ts";
+import { limitReason } from "../domain/budget.ts";
 import { budgetOf, clockOf } from "../kernel/budget.ts";
 import { raiseError, unpark } from "../kernel/park.ts";
 import { closeRound } from "../kernel/round.ts";
@@ -31,7 +31,8 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
   for (const session of open) {
     if (!timed.has(session.rootId)) continue;
     const clock = await clockOf(store.read, session, now);
-    if (clock !== null && clock.leftMs <= 0) over.push({ session, reason: minutesReason(clock.minutes) });
+    if (clock !== null && clock.leftMs <= 0)
+      over.push({ session, reason: limitReason("minutes", clock.minutes) });
   }
   for (const { session, reason } of over) {
     const slot = runtime.slots.get(session.id);

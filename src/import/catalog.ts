@@ -39,15 +39,11 @@ export class Catalog {
   readonly #known = new Map<string, Promise<Map<string, Knowledge>>>();
   readonly #busy = new Map<string, Promise<unknown>>();
   readonly #rpc: ThreadRpc<StoreSide>;
-  #hadSome = false;
+  /** Whether anything was imported before this thread started. */
+  hadSome = false;
 
   constructor(rpc: ThreadRpc<StoreSide>) {
     this.#rpc = rpc;
-  }
-
-  /** Whether anything was imported before this thread started. */
-  get hadSome(): boolean {
-    return this.#hadSome;
   }
 
   async load(): Promise<void> {
@@ -55,20 +51,20 @@ export class Catalog {
       const page = await this.#rpc.ask("known", { after, limit: PAGE });
       for (const known of page) this.put({ ...known, found: null, isLeftOut: false });
       after = page.at(-1)?.no ?? after;
-      this.#hadSome ||= page.length > 0;
+      this.hadSome ||= page.length > 0;
       if (page.length < PAGE) return;
     }
   }
 
   put(member: Member): void {
     this.members.set(member.key, member);
-    into(this.#families, member.familyKey, member.key);
-    into(this.#byAgentId, `${member.format} ${member.agentId}`, member.key);
+    addTo(this.#families, member.familyKey, member.key);
+    addTo(this.#byAgentId, `${member.format} ${member.agentId}`, member.key);
     if (member.hostKey === null) this.#lies(member, member.path);
   }
 
   #lies(member: Member, file: string): void {
-    into(this.#byPath, file, member.key);
+    addTo(this.#byPath, file, member.key);
     this.#folders.add(path.dirname(file));
   }
 
@@ -97,7 +93,7 @@ export class Catalog {
     this.forget(member.familyKey);
     this.forget(familyKey);
     member.familyKey = familyKey;
-    into(this.#families, familyKey, member.key);
+    addTo(this.#families, familyKey, member.key);
   }
 
   family(familyKey: string): Member[] {
@@ -128,8 +124,8 @@ export class Catalog {
     this.#known.set(familyKey, loading);
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= FAMILIES_MAX) break;
-      if (!this.#busy.has(oldest)) this.#known.delete(oldest);
-      else break;
+      if (this.#busy.has(oldest)) break;
+      this.#known.delete(oldest);
     }
     return loading;
   }
@@ -163,7 +159,7 @@ export class Catalog {
   }
 }
 
-export function knowledgeOf(record: Pick<HistoryRecord, "facts" | "place" | "badCount" | "bad">): Knowledge {
+function knowledgeOf(record: Pick<HistoryRecord, "facts" | "place" | "badCount" | "bad">): Knowledge {
   const { facts, inline } = record.facts as unknown as Pick<Knowledge, "facts" | "inline">;
   const place = record.place as unknown as Knowledge["place"];
   return { facts, inline, place, badCount: record.badCount, bad: record.bad ?? [] };
@@ -202,7 +198,7 @@ function newCount({ agent, format }: HistoryReader, roots: readonly string[]): H
   return { agent, format, roots: [...roots], sessions: 0, subagents: 0, states: {} };
 }
 
-export function isBelow({ hostKey, found, familyKey, key }: Member): boolean {
+function isBelow({ hostKey, found, familyKey, key }: Member): boolean {
   return hostKey !== null || found?.isSubagent === true || familyKey !== key;
 }
 
@@ -215,8 +211,6 @@ export function isOpen(member: Member): boolean {
   return member.state !== null && isAtWork(member.state);
 }
 
-function into<T>(map: Map<string, Set<T>>, key: string, value: T): void {
-  const set = map.get(key);
-  if (set === undefined) map.set(key, new Set([value]));
-  else set.add(value);
+function addTo(map: Map<string, Set<string>>, key: string, value: string): void {
+  map.getOrInsertComputed(key, () => new Set()).add(value);
 }

@@ -7,13 +7,8 @@ import { hash } from "node:crypto";
 export function sessionIdOf(key: string): string {
   const hex = hash("sha256", `kinfold session\n${key}`, "hex");
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
-  const parts = [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    `${variant}${hex.slice(17, 20)}`,
-  ];
-  return [...parts, hex.slice(20, 32)].join("-");
+  const last = `${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${last}`;
 }
 
 /**

@@ -109,9 +109,7 @@ function missingOf(family: Family): Map<string, AgentStatus[]> {
   const missing = new Map<string, AgentStatus[]>();
   for (const { key, parentKey, status } of family.agents) {
     if (key !== null || parentKey === null) continue;
-    const list = missing.get(parentKey) ?? [];
-    missing.set(parentKey, list);
-    list.push(redactStatus(status));
+    missing.getOrInsertComputed(parentKey, () => []).push(redactStatus(status));
   }
   return missing;
 }

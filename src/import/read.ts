@@ -1,6 +1,6 @@
 import { redact } from "../secrets/redact.ts";
 import type { HistoryEntry, HistoryReader, LeftBehind, ReadBatch } from "../history/port.ts";
-import type { ImportedEntry } from "../store/port/store.ts";
+import type { HistoryRecord, ImportedEntry } from "../store/port/store.ts";
 import { type Knowledge, type Member, stateOf } from "./catalog.ts";
 import type { Outbox } from "./thread/outbox.ts";
 import type { PrefixFilter } from "./shared-prefix.ts";
@@ -67,18 +67,14 @@ async function keep(outbox: Outbox, member: Member, known: Knowledge): Promise<v
   await outbox.change([{ no: member.no, rootId: member.rootId, record, session: null }]);
 }
 
-export function recordOf({ facts, inline, place, badCount, bad }: Knowledge): {
-  facts: Record<string, unknown>;
-  place: Record<string, unknown> | null;
-  badCount: number;
-  bad: Knowledge["bad"];
-} {
+export function recordOf({ facts, inline, place, badCount, bad }: Knowledge) {
+  const opaque = place as unknown as Record<string, unknown> | null;
   return {
     facts: { facts, inline },
-    place: place as unknown as Record<string, unknown> | null,
+    place: opaque,
     badCount,
     bad: [...bad],
-  };
+  } satisfies Partial<HistoryRecord>;
 }
 
 /** Keeps the first few bad lines, and one that was too long, because it may contain the session's state. */
@@ -134,11 +130,8 @@ class Sender {
   #inOrder(batch: ReadBatch): Map<string | null, ImportedEntry[]> {
     const { entries, leftBehind } = batch;
     const bySession = new Map<string | null, ImportedEntry[]>();
-    const of = (inlineId: string | null): ImportedEntry[] => {
-      const list = bySession.get(inlineId) ?? [];
-      bySession.set(inlineId, list);
-      return list;
-    };
+    const of = (inlineId: string | null): ImportedEntry[] =>
+      bySession.getOrInsertComputed(inlineId, () => []);
     const open = new Set(leftBehind);
     for (const entry of entries) {
       const list = of(entry.inlineId);

@@ -44,7 +44,6 @@ const TITLE_MAX = 120;
 export function newRow(told: Told, identity: RowIdentity): SessionRecord {
   const { id, rootId, agent, node, scope, now } = identity;
   const createdAt = Math.round(told.facts.createdAt ?? told.changedAt);
-  const changing = rowPatch(told, { agent, node, now });
   return {
     ...NEW_SESSION,
     id,
@@ -66,33 +65,12 @@ export function newRow(told: Told, identity: RowIdentity): SessionRecord {
     key: null,
     keyCaller: null,
     keyHash: null,
-    ...changing,
+    ...rowPatch(told, { agent, node, now }),
   };
 }
 
-type Changing = Pick<
-  SessionRecord,
-  | "parentId"
-  | "depth"
-  | "title"
-  | "model"
-  | "cwd"
-  | "spawnConfig"
-  | "effective"
-  | "evidence"
-  | "outcome"
-  | "outcomeReason"
-  | "messageCount"
-  | "toolUseCount"
-  | "usage"
-  | "lastActivityAt"
-  | "updatedAt"
-  | "endedAt"
-  | "endReason"
->;
-
 /** Returns all fields that may change as its file, or its family, grows. */
-export function rowPatch(told: Told, at: { agent: string; node: string; now: number }): Changing {
+export function rowPatch(told: Told, at: { agent: string; node: string; now: number }) {
   const { facts, judgement, parentId, depth, changedAt } = told;
   const lastActivityAt = Math.round(facts.lastAt ?? changedAt);
   const evidence: Evidence = {
@@ -129,12 +107,11 @@ export function rowPatch(told: Told, at: { agent: string; node: string; now: num
     updatedAt: at.now,
     endedAt: isEnded ? evidence.at : null,
     endReason: isEnded ? (judgement.state === "cancelled" ? "cancelled" : "gone") : null,
-  };
+  } satisfies Partial<SessionRecord>;
 }
 
 /** Redacts the texts that come from an agent's file; the reader itself makes all other fields. */
 export function redactFacts(facts: SessionFacts): SessionFacts {
-  const clean = <T extends string | null>(text: T): T => (text === null ? text : (redact(text) as T));
   return {
     ...facts,
     title: clean(facts.title),
@@ -151,8 +128,11 @@ export function redactFacts(facts: SessionFacts): SessionFacts {
 }
 
 export function redactStatus(status: AgentStatus): AgentStatus {
-  const clean = (text: string | null): string | null => (text === null ? null : redact(text));
   return { ...status, error: clean(status.error), description: clean(status.description) };
+}
+
+function clean<T extends string | null>(text: T): T {
+  return text === null ? text : (redact(text) as T);
 }
 
 /** Describes the call that started the session, and how the two were linked. */

@@ -23,10 +23,7 @@ export function toEntry(entry: HistoryEntry): ImportedEntry {
 /** Entries never change, so the new text says that it replaces an earlier one. */
 function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
   if (replaces === undefined) return body;
-  return {
-    ...body,
-    text: `${body.text}\n[The agent rewrote this: it replaces the earlier text.]`,
-  };
+  return { ...body, text: `${body.text}\n[The agent rewrote this: it replaces the earlier text.]` };
 }
 
 /** Entries are never deleted. This notice follows the entries that the agent has left behind. */
@@ -38,22 +35,25 @@ export function leftBehindEntry(
   const where = left.afterRef === null ? "All entries before this" : `The entries before this, ${back},`;
   const text = redact(`${where} are no longer on the agent's path: ${left.reason}`);
   const ref = -1 - refNumber(`left behind ${left.afterRef} ${left.beforeRef} ${left.reason}`);
-  return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
+  return notice(text, { ref, isSubagent, at });
 }
 
 export function rewrittenEntry(voidCount: number, next: ImportedEntry): ImportedEntry {
   const what = voidCount === 1 ? "One entry" : `${voidCount} entries`;
   const text = `${what} before this ${voidCount === 1 ? "is" : "are"} no longer in the agent's file, which was replaced.`;
-  const { isSubagent, at } = next;
-  const ref = -1 - next.ref;
-  return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
+  return notice(text, { ...next, ref: -1 - next.ref });
 }
 
 /** A notice that the session continues another one, which keeps the shared entries. */
 export function continuesEntry(shortId: string, next: ImportedEntry): ImportedEntry {
   const text = `The entries before this are in session ${shortId}, which this session continues.`;
-  const { isSubagent, at } = next;
-  const ref = -1 - refNumber(`goes on from ${shortId}`);
+  return notice(text, { ...next, ref: -1 - refNumber(`goes on from ${shortId}`) });
+}
+
+function notice(
+  text: string,
+  { ref, isSubagent, at }: Pick<ImportedEntry, "ref" | "isSubagent" | "at">,
+): ImportedEntry {
   return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
 }
 

@@ -16,7 +16,7 @@ import { findTerms } from "../../src/search/find.ts";
 import { parseQuery } from "../../src/search/query.ts";
 import { snippetOf } from "../../src/search/snippet.ts";
 import { templateProblem } from "../../src/domain/template.ts";
-import { transcriptText } from "../../src/domain/transcript.ts";
+import { transcriptText } from "../../src/domain/testing/transcript-text.ts";
 import { wordsOf } from "../../src/search/words.ts";
 import { describeError } from "../../src/drivers/acp/failure.ts";
 import { limitedUntil } from "../../src/drivers/acp/limit.ts";

@@ -1,7 +1,7 @@
-import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
 import type { HistoryFormat, UserHome } from "../../history/port.ts";
 import type {
   HistoryKnown,
+  HistoryProgress,
   HistoryRecord,
   NewHistory,
   ImportedEntry,
@@ -69,11 +69,6 @@ export interface MemberChange {
   readonly session: { readonly id: string; readonly patch: Partial<SessionRecord> } | null;
 }
 
-export interface Progress {
-  readonly scan: HistoryScan;
-  readonly problems: readonly HistoryProblem[];
-}
-
 /** The calls that the daemon's main thread answers: everything durable. */
 export interface StoreSide {
   readonly [name: string]: (value: never) => unknown;
@@ -88,7 +83,7 @@ export interface StoreSide {
   append(batch: EntryBatch): Promise<void>;
   change(changes: readonly MemberChange[]): Promise<void>;
   resume(rootIds: readonly string[]): Promise<void>;
-  progress(progress: Progress): Promise<void>;
+  progress(progress: HistoryProgress): Promise<void>;
 }
 
 /** The calls that the import thread answers. */
