@@ -149,6 +149,11 @@ export interface Ending {
   readonly at: number | null;
 }
 
+/** Takes a timestamp of the file. */
+export function seenAt(facts: SessionFacts, at: number | null): void {
+  if (at !== null) facts.lastAt = Math.max(facts.lastAt ?? at, at);
+}
+
 export const NOTHING_SAID: Ending = {
   kind: "empty",
   how: "nothing was said yet",

@@ -11,7 +11,8 @@ import { layRecorded } from "../history/readers/opencode/testing/session.ts";
 import type { HistoryReader } from "../history/port.ts";
 import { systemProbe } from "../system/process-probe.ts";
 import { discoverAll, readAll } from "../history/reader.spec.ts";
-import { judgeTree, treesOf } from "../history/state/trees.ts";
+import { judgeTree } from "../history/state/trees.ts";
+import { treesOf } from "../history/testing/trees.ts";
 import { folder, type Importing, startImporting } from "./testing/home.ts";
 
 const withSamples = historyReaders.filter(({ format }) => existsSync(samplesOf(format)));

@@ -1,8 +1,61 @@
 import type { EntryBody } from "../../contract/index.ts";
+import type { HistoryEntry, SessionFacts } from "../port.ts";
+import type { Fold } from "./row-reader.ts";
 import { bounded, cut } from "./text.ts";
-import { asList, asObject, asText } from "./value.ts";
+import { asList, asObject, asText, firstText, type JsonObject } from "./value.ts";
 
-export interface CallFacts {
+export type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
+
+/** Adds an entry with a capped text. An entry without a time gets the newest time known. */
+export function pushEntry(
+  { entries, textMax }: Pick<Fold<unknown>, "entries" | "textMax">,
+  { isSubagent, lastAt, createdAt }: SessionFacts,
+  entry: NewEntry & Pick<HistoryEntry, "ref" | "replaces"> & { inlineId?: string | null; at: number | null },
+): void {
+  const body = { ...entry.body, text: cut(entry.body.text, textMax) };
+  entries.push({ inlineId: null, ...entry, body, isSubagent, at: entry.at ?? lastAt ?? createdAt ?? 0 });
+}
+
+export function said(author: HistoryEntry["author"], text: string): NewEntry {
+  return { author, kind: "text", body: { text } };
+}
+
+export function thought(text: string): NewEntry {
+  return { author: "agent", kind: "thought", body: { text } };
+}
+
+/** An entry for text that the agent's program itself wrote. */
+export function noticed(text: string, ok?: boolean): NewEntry {
+  return { author: "agent", kind: "notice", body: { text, ...(ok === undefined ? {} : { ok }) } };
+}
+
+/** A sub-agent's report to the session that started it. */
+export function reported(text: string): NewEntry {
+  return { author: "session", kind: "callback", body: { text } };
+}
+
+export function planned(body: EntryBody): NewEntry {
+  return { author: "agent", kind: "plan", body };
+}
+
+/**
+ * Returns the text of content that is a string or a list of blocks. `placeholderOf` gives the text of a block
+ * that has none, such as an image.
+ */
+export function textOfBlocks(
+  content: unknown,
+  placeholderOf: (block: JsonObject, type: string | null) => string | null,
+): string {
+  if (typeof content === "string") return content;
+  const texts = asList(content).map((item) => {
+    const block = asObject(item);
+    if (block === null) return typeof item === "string" ? item : null;
+    return typeof block["text"] === "string" ? block["text"] : placeholderOf(block, asText(block["type"]));
+  });
+  return texts.filter((text) => text !== null).join("\n");
+}
+
+interface CallFacts {
   readonly callId: string;
   readonly tool: string;
   readonly input: unknown;
@@ -44,10 +97,8 @@ export function resultBody(
 export function planBody(list: unknown, titleFields: readonly string[]): EntryBody & { text: string } {
   const steps = asList(list).flatMap((item) => {
     const step = asObject(item);
-    const title = titleFields.map((field) => asText(step?.[field])).find((text) => text !== null);
-    return title === undefined || title === null
-      ? []
-      : [{ title, status: asText(step?.["status"]) ?? "pending" }];
+    const title = firstText(step, ...titleFields);
+    return title === null ? [] : [{ title, status: asText(step?.["status"]) ?? "pending" }];
   });
   return { text: steps.map(({ title }) => `- ${title}`).join("\n"), steps: steps.slice(0, STEPS_MAX) };
 }

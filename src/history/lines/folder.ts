@@ -1,4 +1,4 @@
-import type { Dirent } from "node:fs";
+import type { Dirent, Stats } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { HistoryFormat, Problem } from "../port.ts";
@@ -24,7 +24,7 @@ export async function listFolder(look: Look, folder: string): Promise<Dirent[]> 
 }
 
 /** Reports a skipped transcript-like file, because a user may wonder why it is missing. */
-export function tellForeign(look: Look, folder: string, { name }: Dirent): void {
+export function reportForeignFile(look: Look, folder: string, { name }: Dirent): void {
   if (!TRANSCRIPT.test(name)) return;
   const reason = "it is not named like a session of this agent, so it is not read";
   look.onProblem({ format: look.format, path: join(folder, name), reason });
@@ -38,6 +38,18 @@ export async function isFolder(folder: string, entry: Dirent): Promise<boolean> 
   // A dangling link is not a folder.
   const target = await stat(join(folder, entry.name)).catch(() => null);
   return target?.isDirectory() ?? false;
+}
+
+/** Reports a path that is not a readable file. */
+export async function statFile({ format, onProblem }: Look, path: string): Promise<Stats | null> {
+  try {
+    const file = await stat(path);
+    if (!file.isFile()) throw new Error("it is not a file");
+    return file;
+  } catch (error) {
+    onProblem({ format, path, reason: (error as Error).message });
+    return null;
+  }
 }
 
 export async function foldersIn(look: Look, folder: string): Promise<string[]> {

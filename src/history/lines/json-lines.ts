@@ -4,8 +4,7 @@ import { type ByteFile, type OpenBytes, openBytes, readFully } from "./byte-file
 import { UnfinishedLine } from "./unfinished-line.ts";
 import { parseJson, TooManyValues } from "./parse-json.ts";
 import type { BadLine } from "../port.ts";
-
-export type JsonObject = Readonly<Record<string, unknown>>;
+import type { JsonObject } from "./value.ts";
 
 export interface Row {
   readonly value: JsonObject;

@@ -1,5 +1,4 @@
-import type { JsonObject } from "./json-lines.ts";
-import { asObject } from "./value.ts";
+import { asObject, type JsonObject } from "./value.ts";
 
 /** Commas, colons and opening brackets in one text. This many take about 50 MB as objects. */
 const VALUES_MAX = 500_000;

@@ -1,5 +1,21 @@
 import { openBytes, readFully } from "./byte-file.ts";
 import { parsedObject } from "./parse-json.ts";
+import type { JsonObject } from "./value.ts";
+
+/** Reads the first bytes of a file as text. */
+export async function readStart(
+  path: string,
+  bytesMax: number,
+): Promise<{ text: string; sizeBytes: number }> {
+  const file = await openBytes(path);
+  try {
+    const { sizeBytes } = file;
+    const buffer = Buffer.alloc(Math.min(sizeBytes, bytesMax));
+    return { text: buffer.toString("utf8", 0, await readFully(file, buffer, 0)), sizeBytes };
+  } finally {
+    await file.close();
+  }
+}
 
 /** Returns null when the file is missing, unreadable or too large. */
 export async function readSmall(path: string, bytesMax: number): Promise<string | null> {
@@ -17,10 +33,7 @@ export async function readSmall(path: string, bytesMax: number): Promise<string 
   }
 }
 
-export async function readSmallObject(
-  path: string,
-  bytesMax = 1024 * 1024,
-): Promise<Readonly<Record<string, unknown>> | null> {
+export async function readSmallObject(path: string, bytesMax = 1024 * 1024): Promise<JsonObject | null> {
   const text = await readSmall(path, bytesMax);
   return text === null ? null : parsedObject(text);
 }

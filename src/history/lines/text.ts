@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { firstChars, folded } from "../../text/fence.ts";
+import { firstChars, folded, shortLine } from "../../text/fence.ts";
+import { asText } from "./value.ts";
 
 /** Cuts a text to `max` characters and says how much is missing. */
 export function cut(text: string, max: number): string {
@@ -11,6 +12,19 @@ export function cut(text: string, max: number): string {
 /** Prompts with the same key differ at most in white space and case. */
 export function promptKey(prompt: string): string {
   return hash("sha1", folded(prompt).toLowerCase(), "base64url").slice(0, 16);
+}
+
+/** Returns a text from a file as one short line. */
+export function shortText(value: unknown, max = 200): string | null {
+  const text = asText(value);
+  return text === null ? null : shortLine(text, max);
+}
+
+/** A version that cannot be read is less than any other. */
+export function isVersionAtLeast(version: string | null, least: readonly number[]): boolean {
+  const parts = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
+  const at = least.findIndex((part, index) => part !== (parts[index] ?? 0));
+  return at < 0 || (parts[at] ?? 0) > (least[at] as number);
 }
 
 /** Returns milliseconds since 1970 from an ISO time, seconds or milliseconds; null from anything else. */

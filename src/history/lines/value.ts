@@ -1,7 +1,7 @@
-export function asObject(value: unknown): Readonly<Record<string, unknown>> | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : null;
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function asObject(value: unknown): JsonObject | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }
 
 export function asList(value: unknown): readonly unknown[] {
@@ -11,6 +11,11 @@ export function asList(value: unknown): readonly unknown[] {
 /** Returns null for an empty text. */
 export function asText(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** Returns the first of these fields that has a text. */
+export function firstText(fields: JsonObject | null, ...names: string[]): string | null {
+  return names.map((name) => asText(fields?.[name])).find((text) => text !== null) ?? null;
 }
 
 export function asNumber(value: unknown): number | null {

@@ -38,8 +38,6 @@ export interface Family {
   readonly judgement: Judgement | null;
   /** In the order they were started, parents before their children. */
   readonly agents: readonly FamilyAgent[];
-  /** The sub-agents that each call started, by the call's id. */
-  readonly byCall: ReadonlyMap<string, readonly FamilyAgent[]>;
 }
 
 /** Places every sub-agent, at every depth, below the call that started it, and judges all of them. */
@@ -57,24 +55,7 @@ export function familyOf(input: FamilyInput): Family {
   return {
     judgement: input.root === null ? null : judgeRoot(input.root, input, runningCount),
     agents,
-    byCall: agentsByCall(agents, input),
   };
-}
-
-/** Includes calls that prompted an existing sub-agent again. */
-function agentsByCall(agents: readonly FamilyAgent[], input: FamilyInput): Map<string, FamilyAgent[]> {
-  const byCall = Map.groupBy(
-    agents.filter(({ status }) => status.toolUseId !== null),
-    ({ status }) => status.toolUseId as string,
-  );
-  const byId = firstOf(agents, ({ status }) => status.agentId);
-  for (const { facts } of [...(input.root === null ? [] : [input.root]), ...input.members]) {
-    for (const { callId, agentId } of facts.calls) {
-      const agent = agentId === null ? undefined : byId.get(agentId);
-      if (agent !== undefined && !byCall.has(callId)) byCall.set(callId, [agent]);
-    }
-  }
-  return byCall;
 }
 
 interface Node {

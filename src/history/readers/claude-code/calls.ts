@@ -1,7 +1,7 @@
 import type { CallResult, SpawnCall, ToldState } from "../../facts.ts";
-import type { JsonObject } from "../../lines/json-lines.ts";
-import { promptKey } from "../../lines/text.ts";
-import { asNumber, asObject, asText } from "../../lines/value.ts";
+import { addReport, CALLS_MAX, newCall } from "../../lines/spawn-call.ts";
+import { promptKey, shortText } from "../../lines/text.ts";
+import { asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { type Line, pushBounded } from "./notes.ts";
 import type { TaskNotice } from "./task-notice.ts";
 import { INTERRUPTS, textOf } from "./user-row.ts";
@@ -10,8 +10,6 @@ import { shortLine } from "../../../text/fence.ts";
 /** Tools that start sub-agents. `Workflow` starts several. */
 const SPAWNING: ReadonlySet<string> = new Set(["Agent", "Task", "Workflow"]);
 const ERROR_MAX = 2000;
-/** More than a real session starts. Keeps a hostile file from filling the memory. */
-const CALLS_MAX = 10_000;
 
 export function called(line: Line, block: JsonObject, at: number | null): void {
   const tool = asText(block["name"]) ?? "";
@@ -19,31 +17,21 @@ export function called(line: Line, block: JsonObject, at: number | null): void {
   if (!SPAWNING.has(tool) || callId === null || line.facts.calls.length >= CALLS_MAX) return;
   const input = asObject(block["input"]) ?? {};
   const prompt = asText(input["prompt"]);
-  const call: SpawnCall = {
+  const isWorkflow = tool === "Workflow";
+  const call = newCall({
     callId,
     tool,
     description: shortText(input["description"] ?? input["name"]),
     agentType: shortText(input["subagent_type"]),
-    name: tool === "Workflow" ? null : shortText(input["name"]),
+    name: isWorkflow ? null : shortText(input["name"]),
     promptKey: prompt === null ? null : promptKey(prompt),
-    background: input["run_in_background"] === true || tool === "Workflow",
-    many: tool === "Workflow",
+    background: input["run_in_background"] === true || isWorkflow,
+    many: isWorkflow,
     at,
-    agentId: null,
-    taskIds: tool === "Workflow" ? [asText(input["resumeFromRunId"])].filter((id) => id !== null) : [],
-    result: null,
-    movedOn: false,
-  };
+    taskIds: isWorkflow ? [asText(input["resumeFromRunId"])].filter((id) => id !== null) : [],
+  });
   line.facts.calls.push(call);
   line.notes.unanswered.push(callId);
-}
-
-/** Called when the session says something new or is prompted again: missing results will no longer arrive. */
-export function movedOn(line: Line): void {
-  if (line.notes.unanswered.length === 0) return;
-  const ids = new Set(line.notes.unanswered);
-  for (const call of line.facts.calls) if (ids.has(call.callId)) call.movedOn = true;
-  line.notes.unanswered = [];
 }
 
 /** Called when the turn is over: only background calls can still get a result. */
@@ -166,18 +154,11 @@ function toldByTool(line: Line, { structured, at }: ToolResult): void {
     return;
   }
   const stopped = asText(fields?.["task_id"]);
-  if (stopped !== null)
-    overAll(line, { taskId: stopped, callId: null }, { state: "cancelled", how: "TaskStop's answer", at });
-  if (stopped !== null && fields?.["task_type"] === "local_agent") {
-    told(line, {
-      agentId: stopped,
-      callId: null,
-      state: "cancelled",
-      how: "TaskStop's answer",
-      error: null,
-      at,
-    });
-  }
+  if (stopped === null) return;
+  const end = { state: "cancelled", how: "TaskStop's answer", at } as const;
+  overAll(line, { taskId: stopped, callId: null }, end);
+  if (fields?.["task_type"] === "local_agent")
+    told(line, { agentId: stopped, callId: null, error: null, ...end });
 }
 
 /** Returns true for a new notice: several rows may carry the same one. */
@@ -213,21 +194,9 @@ function overAll(
   if (call !== undefined) call.over = over;
 }
 
-/** The last report counts, but a mere "it stopped" does not replace a report of how it stopped. */
-function told(line: Line, news: Omit<ToldState, "firstAt">): void {
-  const known = line.facts.told.find(({ agentId }) => agentId === news.agentId);
-  if (known === undefined) {
-    if (line.facts.told.length < CALLS_MAX) line.facts.told.push({ ...news, firstAt: news.at });
-    return;
-  }
-  known.callId ??= news.callId;
-  known.at = news.at ?? known.at;
-  if (news.state === "unknown" && known.state !== "running") return;
-  if (known.state === "running") known.firstAt = news.at;
-  [known.state, known.how, known.error] = [news.state, news.how, news.error];
-}
-
-function shortText(value: unknown): string | null {
-  const text = asText(value);
-  return text === null ? null : shortLine(text, 200);
+/** Every report is newer evidence, even one that does not change the state. */
+function told(line: Line, report: Omit<ToldState, "firstAt">): void {
+  const known = line.facts.told.find(({ agentId }) => agentId === report.agentId);
+  if (known !== undefined) known.at = report.at ?? known.at;
+  addReport(line.facts, report);
 }

@@ -1,15 +1,13 @@
-import type { Ending } from "../../facts.ts";
-import type { JsonObject } from "../../lines/json-lines.ts";
-import { asText } from "../../lines/value.ts";
+import { ERROR_MAX, failedCall, hasOpenCall, PROMPTED, RESULTED, setEnding } from "../../lines/ending.ts";
+import { isVersionAtLeast } from "../../lines/text.ts";
+import { asText, type JsonObject } from "../../lines/value.ts";
 import { abandoned } from "./calls.ts";
 import type { Line } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-const ERROR_MAX = 500;
-
 export function prompted(line: Line, at: number | null): void {
   line.notes.open = [];
-  set(line, { kind: "prompted", how: "its last row is a prompt without an answer", at });
+  setEnding(line, { ...PROMPTED, at });
 }
 
 export function answered(
@@ -26,25 +24,22 @@ export function answered(
     const how = isNamed
       ? "its last answer is an API error"
       : "its last answer is no model's, but the program's";
-    set(line, { kind: "failed", how, at, error: shortLine(text, ERROR_MAX) || "an API error" });
+    setEnding(line, { kind: "failed", how, at, error: shortLine(text, ERROR_MAX) || "an API error" });
     return;
   }
   const stop = asText(message["stop_reason"]);
+  const hasStopReasons = isVersionAtLeast(line.facts.agentVersion, FIRST_WITH_STOP_REASON);
   if (open !== undefined) {
-    set(line, { kind: "working", how: `its call of ${shortLine(open.tool, 60)} has no result`, at });
+    setEnding(line, { ...hasOpenCall(open.tool), at });
   } else if (stop === "max_tokens" || stop === "refusal" || stop === "model_context_window_exceeded") {
-    set(line, {
-      kind: "failed",
-      how: `its last answer ended with ${stop}`,
-      at,
-      error: `the answer ended with ${stop}`,
-    });
-  } else if (stop === null && text.trim() !== "" && omitsStopReason(line.facts.agentVersion)) {
-    set(line, { kind: "answered", how: "its last answer has text and no open call", at });
+    const how = `its last answer ended with ${stop}`;
+    setEnding(line, { kind: "failed", how, at, error: `the answer ended with ${stop}` });
+  } else if (stop === null && text.trim() !== "" && !hasStopReasons) {
+    setEnding(line, { kind: "answered", how: "its last answer has text and no open call", at });
   } else if (stop === null || stop === "tool_use") {
-    set(line, { kind: "working", how: UNFINISHED, at });
+    setEnding(line, { kind: "working", how: UNFINISHED, at });
   } else {
-    set(line, { kind: "ended", how: `its last answer ended with ${shortLine(stop, 40)}`, at });
+    setEnding(line, { kind: "ended", how: `its last answer ended with ${shortLine(stop, 40)}`, at });
   }
 }
 
@@ -52,40 +47,30 @@ const CHANNEL_BROKE = /^(?:Error: )?Tool permission stream closed/u;
 
 const UNFINISHED = "its last answer is not finished";
 
-/** Up to this version Claude Code wrote no stop reasons at all, so a missing one means nothing. */
-const LAST_WITHOUT_STOP_REASON = [2, 1, 49];
-
-function omitsStopReason(version: string | null): boolean {
-  const parts = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
-  for (const [at, last] of LAST_WITHOUT_STOP_REASON.entries()) {
-    const part = parts[at] ?? 0;
-    if (part !== last) return Number.isNaN(part) || part < last;
-  }
-  return true;
-}
+/** Earlier versions wrote no stop reasons at all, so a missing one means nothing. */
+const FIRST_WITH_STOP_REASON = [2, 1, 50];
 
 export function resulted(line: Line, { error, at }: { error: string | null; at: number | null }): void {
   const open = line.notes.open.at(-1);
   if (open !== undefined) {
-    set(line, { kind: "working", how: `its call of ${shortLine(open.tool, 60)} has no result`, at });
+    setEnding(line, { ...hasOpenCall(open.tool), at });
   } else if (error !== null) {
-    set(line, {
-      kind: "toolError",
-      how: "its last row is a failed call",
-      at,
-      error: shortLine(error, ERROR_MAX),
-      // The agent's own channel broke, so no answer follows.
-      confirmed: CHANNEL_BROKE.test(error),
-    });
+    // If the agent's own channel broke, no answer follows.
+    setEnding(line, { ...failedCall(error), at, confirmed: CHANNEL_BROKE.test(error) });
   } else {
-    set(line, { kind: "working", how: "its last row is a tool result without an answer", at });
+    setEnding(line, { ...RESULTED, at });
   }
 }
 
 export function interrupted(line: Line, at: number | null): void {
   line.notes.open = [];
   abandoned(line);
-  set(line, { kind: "interrupted", how: "its last row says that it was interrupted", at, confirmed: true });
+  setEnding(line, {
+    kind: "interrupted",
+    how: "its last row says that it was interrupted",
+    at,
+    confirmed: true,
+  });
 }
 
 /** Stop hooks run only after the turn has ended, so the last answer is complete. */
@@ -104,15 +89,11 @@ export function turnEnded(line: Line, name: string, at: number | null): void {
     return;
   }
   line.notes.open = [];
-  set(line, { kind: "ended", how: `its turn ended with a ${name} record`, at, confirmed: true });
+  setEnding(line, { kind: "ended", how: `its turn ended with a ${name} record`, at, confirmed: true });
 }
 
 /** Restores the ending from before a command that needs no answer. */
 export function asBefore(line: Line): void {
   if (line.notes.before !== null) line.facts.ending = line.notes.before;
   line.notes.before = null;
-}
-
-function set(line: Line, ending: Pick<Ending, "kind" | "how" | "at"> & Partial<Ending>): void {
-  line.facts.ending = { confirmed: false, error: null, ...ending };
 }

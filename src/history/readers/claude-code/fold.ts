@@ -1,19 +1,12 @@
-import { noFacts } from "../../facts.ts";
-import type { JsonObject, Row } from "../../lines/json-lines.ts";
-import { promptKey, timeOf } from "../../lines/text.ts";
-import { asCount, asList, asNumber, asObject, asText } from "../../lines/value.ts";
-import { called, movedOn, progressed, returned } from "./calls.ts";
+import { noFacts, seenAt } from "../../facts.ts";
+import { noticed, said, thought } from "../../lines/entry-body.ts";
+import type { Row } from "../../lines/json-lines.ts";
+import { promptKey, shortText, timeOf } from "../../lines/text.ts";
+import { asCount, asList, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
+import { movedOn } from "../../lines/spawn-call.ts";
+import { called, progressed, returned } from "./calls.ts";
 import { answered, asBefore, interrupted, prompted, resulted, stopHooksRan, turnEnded } from "./ending.ts";
-import {
-  addEntry,
-  asker,
-  callEntry,
-  commandOf,
-  noticed,
-  resultEntry,
-  said,
-  type ParsedRow,
-} from "./entries.ts";
+import { addEntry, asker, callEntry, resultEntry, type ParsedRow } from "./entries.ts";
 import {
   type ClaudeFold,
   inlineKey,
@@ -50,8 +43,8 @@ export function foldRow(fold: ClaudeFold, row: Row): void {
 type Kind = Step["kind"];
 
 /** Rows of the graph: each has an id and a parent. */
-const GRAPH = new Map<string, (fold: ClaudeFold, parsed: ParsedRow) => Kind>(
-  Object.entries({
+const GRAPH = new Map(
+  Object.entries<(fold: ClaudeFold, parsed: ParsedRow) => Kind>({
     user: foldUser,
     assistant: foldAnswer,
     system: foldSystem,
@@ -60,22 +53,22 @@ const GRAPH = new Map<string, (fold: ClaudeFold, parsed: ParsedRow) => Kind>(
   }),
 );
 
-const OUTSIDE_GRAPH = new Map<string, (fold: ClaudeFold, row: Row) => void>(
-  Object.entries({
-    summary: ({ facts }: ClaudeFold, { value }: Row) => {
-      facts.title ??= short(value["summary"]);
+const OUTSIDE_GRAPH = new Map(
+  Object.entries<(fold: ClaudeFold, row: Row) => void>({
+    summary: ({ facts }, { value }) => {
+      facts.title ??= shortText(value["summary"]);
     },
-    "ai-title": ({ facts, notes }: ClaudeFold, { value }: Row) => {
-      if (notes.own.customTitle === null) facts.title = short(value["aiTitle"]) ?? facts.title;
+    "ai-title": ({ facts, notes }, { value }) => {
+      if (notes.own.customTitle === null) facts.title = shortText(value["aiTitle"]) ?? facts.title;
     },
-    "custom-title": ({ facts, notes }: ClaudeFold, { value }: Row) => {
-      notes.own.customTitle = short(value["customTitle"]);
+    "custom-title": ({ facts, notes }, { value }) => {
+      notes.own.customTitle = shortText(value["customTitle"]);
       facts.title = notes.own.customTitle ?? facts.title;
     },
-    "agent-name": ({ facts }: ClaudeFold, { value }: Row) => {
-      facts.name = short(value["agentName"]) ?? facts.name;
+    "agent-name": ({ facts }, { value }) => {
+      facts.name = shortText(value["agentName"]) ?? facts.name;
     },
-    "cost-state": ({ facts }: ClaudeFold, { value }: Row) => {
+    "cost-state": ({ facts }, { value }) => {
       facts.usage.usd = asNumber(value["totalCostUSD"]) ?? facts.usage.usd;
     },
     "queue-operation": foldQueued,
@@ -127,9 +120,8 @@ function envelope({ row: { value }, line: { facts }, at }: ParsedRow): void {
   facts.gitBranch = asText(value["gitBranch"]) ?? facts.gitBranch;
   facts.agentVersion = asText(value["version"]) ?? facts.agentVersion;
   if (facts.isSubagent) facts.rootId ??= asText(value["sessionId"]);
-  if (at === null) return;
   facts.createdAt ??= at;
-  facts.lastAt = Math.max(facts.lastAt ?? at, at);
+  seenAt(facts, at);
 }
 
 function stepOf({ row: { value, offset }, at }: ParsedRow, id: string, kind: Kind): Omit<Step, "ref"> {
@@ -159,8 +151,7 @@ function foldUser(fold: ClaudeFold, parsed: ParsedRow): Kind {
       prompted(line, parsed.at);
       return "prompt";
     case "output":
-      addEntry(fold, parsed, noticed(outputText(user.text)));
-      asBefore(line);
+      foldOutput(fold, parsed, user.text);
       return "other";
     default:
       if (user.text.trim() !== "") addEntry(fold, parsed, noticed(user.text));
@@ -248,37 +239,21 @@ function isProgramsOwn(value: JsonObject): boolean {
 
 function foldBlock(fold: ClaudeFold, parsed: ParsedRow, block: JsonObject): void {
   const { line, at, row } = parsed;
+  const [text, thinking] = [asText(block["text"]), asText(block["thinking"])];
   switch (block["type"]) {
     case "text":
-      if (!asText(block["text"])) return;
-      if (isProgramsOwn(row.value)) {
-        addEntry(fold, parsed, {
-          author: "agent",
-          kind: "notice",
-          body: { text: block["text"] as string, ok: false },
-        });
-      } else addEntry(fold, parsed, said("agent", block["text"] as string));
+      if (text !== null)
+        addEntry(fold, parsed, isProgramsOwn(row.value) ? noticed(text, false) : said("agent", text));
       return;
     case "thinking":
-      if (!asText(block["thinking"])) return;
-      addEntry(fold, parsed, {
-        author: "agent",
-        kind: "thought",
-        body: { text: block["thinking"] as string },
-      });
+      if (thinking !== null) addEntry(fold, parsed, thought(thinking));
       return;
     case "tool_use": {
       line.facts.toolUseCount += 1;
       const id = asText(block["id"]);
-      const command = commandOf(asObject(block["input"]) ?? {});
+      const command = shortText(asObject(block["input"])?.["command"], 2000);
       const tool = asText(block["name"]) ?? "a tool";
-      if (id !== null) {
-        pushBounded(
-          line.notes.open,
-          { id, tool, command: command === null ? null : shortLine(command, 2000) },
-          OPEN_MAX,
-        );
-      }
+      if (id !== null) pushBounded(line.notes.open, { id, tool, command }, OPEN_MAX);
       called(line, block, at);
       addEntry(fold, parsed, callEntry(block, fold.textMax));
       return;
@@ -333,11 +308,12 @@ function foldSystem(fold: ClaudeFold, parsed: ParsedRow): Kind {
     case "api_error": {
       const error = asObject(row.value["error"]);
       const message = text ?? asText(error?.["message"]) ?? asText(row.value["error"]) ?? "the API failed";
-      addEntry(fold, parsed, { author: "agent", kind: "notice", body: { text: message, ok: false } });
+      addEntry(fold, parsed, noticed(message, false));
       return "lateError";
     }
     case "local_command":
-      if (text !== null) foldLocalCommand(fold, parsed, text);
+      // Newer versions write a command's output, and sometimes the command, as a separate row.
+      if (text !== null) foldOutput(fold, parsed, text);
       return "other";
     case "compact_boundary":
     case "away_summary":
@@ -350,8 +326,8 @@ function foldSystem(fold: ClaudeFold, parsed: ParsedRow): Kind {
   }
 }
 
-/** Newer versions write a command's output, and sometimes the command, as a separate row. */
-function foldLocalCommand(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
+/** Takes the output of a command that the agent ran by itself. */
+function foldOutput(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   addEntry(fold, parsed, noticed(outputText(text)));
   asBefore(parsed.line);
 }
@@ -363,9 +339,4 @@ function foldProgress(_fold: ClaudeFold, { row, line, at }: ParsedRow): Kind {
   const callId = asText(row.value["parentToolUseID"]) ?? asText(row.value["toolUseID"]);
   progressed(line, { callId, agentId: asText(data["agentId"]), at });
   return "other";
-}
-
-function short(value: unknown): string | null {
-  const text = asText(value);
-  return text === null ? null : shortLine(text, 200);
 }

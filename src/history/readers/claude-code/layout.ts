@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { foldersIn, isFolder, listFolder, type Look, newKey } from "../../lines/folder.ts";
+import { foldersIn, isFolder, listFolder, type Look, newKey, statFile } from "../../lines/folder.ts";
 import type { FoundSession, UserHome, Problem } from "../../port.ts";
 
 export const FORMAT = "claude-code";
@@ -28,13 +28,9 @@ export async function* discover(
   only?: string,
 ): AsyncGenerator<FoundSession> {
   const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
-  if (only !== undefined && only !== join(root, "projects")) {
-    yield* inProject(look, only, NESTED_MAX);
-    return;
-  }
-  for (const project of await foldersIn(look, join(root, "projects"))) {
-    yield* inProject(look, project, NESTED_MAX);
-  }
+  const all = join(root, "projects");
+  const projects = only === undefined || only === all ? await foldersIn(look, all) : [only];
+  for (const project of projects) yield* inProject(look, project, NESTED_MAX);
 }
 
 /** Returns the project's folder, or the folder of all projects. */
@@ -123,23 +119,15 @@ async function found(
   look: Look,
   session: Pick<FoundSession, "path" | "id" | "key" | "rootKey" | "isSubagent"> & { extra: Extra },
 ): Promise<FoundSession | null> {
-  const { path, extra } = session;
-  const file = await stat(path).catch((error: Error) => {
-    look.onProblem({ format: FORMAT, path, reason: error.message });
-    return null;
-  });
+  const file = await statFile(look, session.path);
   if (file === null) return null;
-  if (!file.isFile()) {
-    look.onProblem({ format: FORMAT, path, reason: "it is not a file" });
-    return null;
-  }
   return {
     ...session,
     format: FORMAT,
     root: look.root,
     sizeBytes: file.size,
     changedAt: file.mtimeMs,
-    stamp: [file.ino, file.size, file.mtimeMs, ...(await stampsBeside(extra))].join(":"),
+    stamp: [file.ino, file.size, file.mtimeMs, ...(await stampsBeside(session.extra))].join(":"),
   };
 }
 

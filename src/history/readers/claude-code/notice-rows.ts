@@ -1,9 +1,11 @@
 import type { Row } from "../../lines/json-lines.ts";
 import { timeOf } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
-import { movedOn, notified } from "./calls.ts";
+import { reported, said } from "../../lines/entry-body.ts";
+import { movedOn } from "../../lines/spawn-call.ts";
+import { notified } from "./calls.ts";
 import { prompted } from "./ending.ts";
-import { addEntry, asker, said, type ParsedRow } from "./entries.ts";
+import { addEntry, asker, type ParsedRow } from "./entries.ts";
 import type { ClaudeFold, Line, Step } from "./notes.ts";
 import { readTaskNotices, type TaskNotice } from "./task-notice.ts";
 import { textOf, type UserRow } from "./user-row.ts";
@@ -11,7 +13,7 @@ import { textOf, type UserRow } from "./user-row.ts";
 export function foldNotice(fold: ClaudeFold, parsed: ParsedRow, { text, isNoticeCarrier }: UserRow): void {
   const { line, at } = parsed;
   const notices = readTaskNotices(text, isNoticeCarrier);
-  if (notices.length === 0) addNotice(fold, parsed, { text });
+  if (notices.length === 0) addEntry(fold, parsed, reported(text));
   else foldNotices(fold, parsed, { text, notices });
   // The notice wakes the session, so earlier reports are about earlier work.
   line.facts.promptedAt = at ?? line.facts.promptedAt;
@@ -26,17 +28,8 @@ function foldNotices(
   parsed: ParsedRow,
   { text, notices }: { text: string; notices: readonly TaskNotice[] },
 ): void {
-  const fresh = notices.filter((notice) => notified(parsed.line, notice, parsed.at));
-  if (fresh.length > 0) addNotice(fold, parsed, { text, ref: fresh[0]?.ref });
-}
-
-function addNotice(
-  fold: ClaudeFold,
-  parsed: ParsedRow,
-  { text, ref }: { text: string; ref?: string | undefined },
-): void {
-  const entry = { author: "session", kind: "callback", body: { text } } as const;
-  addEntry(fold, parsed, ref === undefined ? entry : { ...entry, ref });
+  const [first] = notices.filter((notice) => notified(parsed.line, notice, parsed.at));
+  if (first !== undefined) addEntry(fold, parsed, { ...reported(text), ref: first.ref });
 }
 
 /** Only prompts and notices that were queued while the agent was working are used. */

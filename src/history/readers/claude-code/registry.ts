@@ -2,8 +2,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { LiveSession, ProcessProbe } from "../../port.ts";
 import { readSmallObject } from "../../lines/small-file.ts";
-import { timeOf } from "../../lines/text.ts";
-import { asNumber, asText } from "../../lines/value.ts";
+import { isVersionAtLeast, timeOf } from "../../lines/text.ts";
+import { asNumber, asText, type JsonObject } from "../../lines/value.ts";
 
 /**
  * Reads `sessions/<pid>.json`, where Claude Code registers its processes. A killed process leaves its file
@@ -21,12 +21,10 @@ export async function readRegistry(root: string, probe: ProcessProbe): Promise<L
 
 /** From 2.1.139 on, every process is registered, and its file is removed when the process exits cleanly. */
 export function keepsRegistry(version: string | null): boolean {
-  const [major, minor, patch] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
-  if (major === undefined || minor === undefined || patch === undefined) return false;
-  return major * 1e8 + minor * 1e4 + patch >= 2 * 1e8 + 1 * 1e4 + 139;
+  return isVersionAtLeast(version, [2, 1, 139]);
 }
 
-function liveOf(record: Readonly<Record<string, unknown>>, probe: ProcessProbe): LiveSession | null {
+function liveOf(record: JsonObject, probe: ProcessProbe): LiveSession | null {
   const pid = asNumber(record["pid"]);
   const id = asText(record["sessionId"]);
   if (pid === null || !Number.isInteger(pid) || pid <= 0 || id === null) return null;
@@ -43,11 +41,7 @@ function liveOf(record: Readonly<Record<string, unknown>>, probe: ProcessProbe):
   };
 }
 
-function isAlive(
-  record: Readonly<Record<string, unknown>>,
-  pid: number,
-  probe: ProcessProbe,
-): boolean | null {
+function isAlive(record: JsonObject, pid: number, probe: ProcessProbe): boolean | null {
   // A process in another container is invisible here, and its pid may belong to a different process here.
   const space = /pid:\[\d+\]$/u.exec(asText(record["pidDomain"]) ?? "")?.[0];
   if (space !== undefined && space !== (probe.space() ?? space)) return null;

@@ -1,14 +1,12 @@
 import { basename, join } from "node:path";
-import { openBytes, readFully } from "../../lines/byte-file.ts";
 import type { SessionFacts, ToldState } from "../../facts.ts";
 import type { HistoryEntry } from "../../port.ts";
-import { readSmall, readSmallObject } from "../../lines/small-file.ts";
-import { cut, timeOf } from "../../lines/text.ts";
-import { asText } from "../../lines/value.ts";
+import { readSmall, readSmallObject, readStart } from "../../lines/small-file.ts";
+import { shortText, timeOf } from "../../lines/text.ts";
+import { asText, type JsonObject } from "../../lines/value.ts";
 import { type Extra, runFiles } from "./layout.ts";
 import type { ClaudeFold } from "./notes.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
-import { shortLine } from "../../../text/fence.ts";
 
 /** Reads the sidecar, a workflow's journal, and outputs that were too large for a row. */
 export async function foldSidecars(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
@@ -30,9 +28,9 @@ async function foldSidecar(facts: SessionFacts, path: string): Promise<void> {
     const how = callId === null ? "its sidecar names its parent" : "its sidecar names the call";
     facts.parent = { id, callId, how };
   }
-  facts.agentType = short(sidecar["agentType"]) ?? facts.agentType;
-  facts.description = short(sidecar["description"]) ?? facts.description;
-  facts.name = short(sidecar["name"]) ?? facts.name;
+  facts.agentType = shortText(sidecar["agentType"]) ?? facts.agentType;
+  facts.description = shortText(sidecar["description"]) ?? facts.description;
+  facts.name = shortText(sidecar["name"]) ?? facts.name;
   facts.model ??= asText(sidecar["model"]);
   // Only versions that write `requestShape` write `finished`; in others a missing `finished` means nothing.
   if (sidecar["finished"] === true) facts.finished = true;
@@ -64,27 +62,25 @@ async function foldRun(facts: SessionFacts, folder: string, runId: string): Prom
 }
 
 /** The end of a run also ends its sub-agents that had not ended by themselves. */
-function foldSnapshot(facts: SessionFacts, snapshot: Readonly<Record<string, unknown>>): void {
+function foldSnapshot(facts: SessionFacts, snapshot: JsonObject): void {
   const status = asText(snapshot["status"]) ?? "";
   if (status === "running" || status === "pending") return;
   const { kind } = facts.ending;
   const hasEnd = kind === "ended" || kind === "failed" || kind === "interrupted";
   const wasStopped = ["killed", "stopped", "cancelled", "aborted"].includes(status);
   const at = timeOf(snapshot["endedAt"] ?? snapshot["completedAt"] ?? snapshot["timestamp"]);
-  tellOfRun(facts, {
-    agentId: facts.id,
-    callId: null,
+  replaceReport(facts, {
     state: wasStopped && !hasEnd ? "cancelled" : "unknown",
     how: "the workflow's record of its end",
     error: null,
     at,
-    firstAt: at,
   });
 }
 
 /** The journal's report replaces the snapshot's, because it is about this sub-agent alone. */
-function tellOfRun(facts: SessionFacts, told: ToldState): void {
-  facts.told = [...facts.told.filter(({ agentId }) => agentId !== facts.id), told];
+function replaceReport(facts: SessionFacts, report: Pick<ToldState, "state" | "how" | "error" | "at">): void {
+  const own = { agentId: facts.id, callId: null, firstAt: report.at, ...report };
+  facts.told = [...facts.told.filter(({ agentId }) => agentId !== facts.id), own];
 }
 
 function foldJournalLine(facts: SessionFacts, line: string): void {
@@ -96,14 +92,11 @@ function foldJournalLine(facts: SessionFacts, line: string): void {
   if (!isOver) return;
   const error = asText(event["error"]);
   const at = timeOf(event["timestamp"] ?? event["at"]);
-  tellOfRun(facts, {
-    agentId: facts.id,
-    callId: null,
+  replaceReport(facts, {
     state: error !== null || type === "failed" ? "failed" : "completed",
     how: "the workflow's journal",
-    error: error === null ? null : shortLine(error, 2000),
+    error: shortText(error, 2000),
     at,
-    firstAt: at,
   });
 }
 
@@ -117,28 +110,11 @@ async function foldOutputs(entries: HistoryEntry[], folder: string, textMax: num
     if (name === undefined) continue;
     // Only the base name is trusted: the file must be in the session's own folder.
     const path = join(folder, "tool-results", basename(name));
-    const text = await readStart(path, textMax);
-    if (text !== null) entries[index] = { ...entry, body: { ...entry.body, text, paths: [path] } };
+    // Claude Code removes old outputs. The entry then keeps its short text.
+    const start = await readStart(path, textMax).catch(() => null);
+    if (start === null) continue;
+    const note = `\n[… the output has ${start.sizeBytes} bytes in the agent's own file]`;
+    const text = start.sizeBytes <= textMax ? start.text : `${start.text}${note}`;
+    entries[index] = { ...entry, body: { ...entry.body, text, paths: [path] } };
   }
-}
-
-async function readStart(path: string, textMax: number): Promise<string | null> {
-  // Claude Code removes old outputs. The entry then keeps its short text.
-  const file = await openBytes(path).catch(() => null);
-  if (file === null) return null;
-  try {
-    const buffer = Buffer.alloc(Math.min(file.sizeBytes, textMax));
-    const text = buffer.subarray(0, await readFully(file, buffer, 0)).toString("utf8");
-    const isAll = file.sizeBytes <= textMax;
-    return isAll ? text : `${text}\n[… the output has ${file.sizeBytes} bytes in the agent's own file]`;
-  } catch {
-    return null;
-  } finally {
-    await file.close();
-  }
-}
-
-function short(value: unknown): string | null {
-  const text = asText(value);
-  return text === null ? null : cut(shortLine(text, 200), 200);
 }

@@ -34,17 +34,17 @@ export function beginsWithNotice(text: string): boolean {
 
 function noticeOf(element: string): TaskNotice | null {
   if (!element.startsWith(START)) return null;
-  const taskId = field(element, "task-id");
+  const taskId = textInside(element, "task-id");
   if (taskId === null) return null;
-  const status = field(element, "status");
+  const status = textInside(element, "status");
   // If the element is truncated, the missing part may have held the status.
   const isEvent = status === null && element.endsWith(END);
   const state = isEvent ? null : (STATES.get(status ?? "") ?? "unknown");
   return {
     taskId,
-    callId: field(element, "tool-use-id"),
+    callId: textInside(element, "tool-use-id"),
     state,
-    error: state === "failed" ? (field(element, "result") ?? field(element, "summary")) : null,
+    error: state === "failed" ? (textInside(element, "result") ?? textInside(element, "summary")) : null,
     ref: `notice:${promptKey(element)}`,
   };
 }
@@ -99,7 +99,7 @@ const STATES: ReadonlyMap<string, HistoryState> = new Map([
 ]);
 
 /** The first such field is the real one: the sub-agent's answer comes last and may contain anything. */
-function field(text: string, name: string): string | null {
+export function textInside(text: string, name: string): string | null {
   const start = text.indexOf(`<${name}>`);
   if (start < 0) return null;
   const from = start + name.length + 2;

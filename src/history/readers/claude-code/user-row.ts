@@ -1,6 +1,6 @@
-import type { JsonObject } from "../../lines/json-lines.ts";
-import { asList, asObject, asText } from "../../lines/value.ts";
-import { beginsWithNotice } from "./task-notice.ts";
+import { asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
+import { textOfBlocks } from "../../lines/entry-body.ts";
+import { beginsWithNotice, textInside } from "./task-notice.ts";
 
 /** Kinds of rows with type `user`. Only a `prompt` asks the agent for something. */
 export type UserKind =
@@ -25,14 +25,9 @@ export interface UserRow {
 /** Decides by the row's fields first, and by its wording only if they do not decide. */
 export function readUserRow(value: JsonObject): UserRow {
   const content = asObject(value["message"])?.["content"];
-  const blocks = asList(content).map((block) =>
-    typeof block === "string" ? { type: "text", text: block } : asObject(block),
-  );
-  const results = blocks.filter((block): block is JsonObject => block?.["type"] === "tool_result");
-  const text =
-    typeof content === "string"
-      ? content
-      : textOfBlocks(blocks.filter((block) => block?.["type"] !== "tool_result"));
+  const isResult = (block: unknown): boolean => asObject(block)?.["type"] === "tool_result";
+  const results = asList(content).filter(isResult) as JsonObject[];
+  const text = textOf(Array.isArray(content) ? content.filter((block) => !isResult(block)) : content);
   const origin = asText(asObject(value["origin"])?.["kind"]);
   // Versions that write no origin add their own words after the notice.
   const isNotice = origin === null && value["isMeta"] !== true && beginsWithNotice(text);
@@ -67,48 +62,22 @@ const WHOLE_OUTPUT =
 
 /** Images and similar blocks become placeholders. */
 export function textOf(content: unknown): string {
-  if (typeof content === "string") return content;
-  return textOfBlocks(
-    asList(content).map((block) =>
-      typeof block === "string" ? { type: "text", text: block } : asObject(block),
-    ),
-  );
-}
-
-function textOfBlocks(blocks: readonly (JsonObject | null)[]): string {
-  return blocks.flatMap((block) => textOfBlock(block) ?? []).join("\n");
-}
-
-function textOfBlock(block: JsonObject | null): string | null {
-  if (block === null) return null;
-  if (typeof block["text"] === "string") return block["text"];
-  switch (block["type"]) {
-    case "image":
-    case "document":
-      return `[${block["type"]}]`;
-    case "tool_reference":
-      return `[tool ${asText(block["tool_name"]) ?? ""}]`;
-    default:
-      return null;
-  }
+  return textOfBlocks(content, (block, type) => {
+    if (type === "image" || type === "document") return `[${type}]`;
+    return type === "tool_reference" ? `[tool ${asText(block["tool_name"]) ?? ""}]` : null;
+  });
 }
 
 /** Returns a command as it was typed: `/compact now`, `! ls`. */
 export function commandText(text: string): string {
-  const name = inside(text, "command-name");
-  if (name !== null) return [name, inside(text, "command-args")].filter((part) => part !== null).join(" ");
-  const shell = inside(text, "bash-input");
+  const name = textInside(text, "command-name");
+  if (name !== null)
+    return [name, textInside(text, "command-args")].filter((part) => part !== null).join(" ");
+  const shell = textInside(text, "bash-input");
   return shell === null ? text : `! ${shell}`;
 }
 
 /** Returns the output of a command that the agent ran by itself. */
 export function outputText(text: string): string {
   return text.replace(/<\/?(local-command|bash)-std(out|err)>/gu, "").trim();
-}
-
-function inside(text: string, name: string): string | null {
-  const start = text.indexOf(`<${name}>`);
-  const end = text.indexOf(`</${name}>`, start);
-  if (start < 0 || end < 0) return null;
-  return asText(text.slice(start + name.length + 2, end).trim());
 }

@@ -1,8 +1,7 @@
 import type { SpawnCall, ToldState } from "../../facts.ts";
 import type { HistoryState } from "../../../contract/index.ts";
-import type { JsonObject } from "../../lines/json-lines.ts";
 import { promptKey } from "../../lines/text.ts";
-import { asList, asObject, asText } from "../../lines/value.ts";
+import { asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { errorText, textOf } from "./entries.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
 import { parsedObject } from "../../lines/parse-json.ts";

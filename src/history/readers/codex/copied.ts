@@ -1,5 +1,4 @@
-import type { JsonObject } from "../../lines/json-lines.ts";
-import { asNumber, asObject, asText } from "../../lines/value.ts";
+import { asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import type { CodexFold } from "./notes.ts";
 import type { ParsedRow } from "./entries.ts";
 

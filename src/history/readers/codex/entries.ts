@@ -1,8 +1,8 @@
-import type { JsonObject, Row } from "../../lines/json-lines.ts";
+import type { Row } from "../../lines/json-lines.ts";
 import type { HistoryEntry } from "../../port.ts";
 import { callBody, planBody, resultBody } from "../../lines/entry-body.ts";
 import { cut } from "../../lines/text.ts";
-import { asList, asNumber, asObject, asText } from "../../lines/value.ts";
+import { asList, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { markOf } from "./mark.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
 import { parsedObject } from "../../lines/parse-json.ts";

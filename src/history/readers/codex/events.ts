@@ -1,6 +1,5 @@
-import type { JsonObject } from "../../lines/json-lines.ts";
 import { timeOf } from "../../lines/text.ts";
-import { asCount, asList, asNumber, asObject, asText } from "../../lines/value.ts";
+import { asCount, asList, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { linked, movedOn, foldStates, told } from "./calls.ts";
 import { failed, isOfTurn, turnAborted, turnBegan, turnEnded } from "./ending.ts";
 import { addEntry, errorText, noticed, type ParsedRow, textOf } from "./entries.ts";

@@ -1,6 +1,6 @@
-import type { JsonObject, Row } from "../../lines/json-lines.ts";
+import type { Row } from "../../lines/json-lines.ts";
 import { timeOf } from "../../lines/text.ts";
-import { asObject, asText } from "../../lines/value.ts";
+import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { ownerOf } from "./copied.ts";
 import { addEntry, noticed, refOf, type ParsedRow } from "./entries.ts";
 import { foldEvent } from "./events.ts";

@@ -1,5 +1,4 @@
-import type { JsonObject } from "../../lines/json-lines.ts";
-import { asList, asObject, asText } from "../../lines/value.ts";
+import { asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { called, returned, targetsOf } from "./calls.ts";
 import { after } from "./ending.ts";
 import { addEntry, callEntry, resultEntry, said, type ParsedRow, textOf } from "./entries.ts";

@@ -1,6 +1,5 @@
-import type { JsonObject } from "../../lines/json-lines.ts";
 import { timeOf } from "../../lines/text.ts";
-import { asNumber, asObject, asText } from "../../lines/value.ts";
+import { asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import type { ParsedRow } from "./entries.ts";
 import { type CodexFold, ROOT_PATH } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";

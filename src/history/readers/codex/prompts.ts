@@ -1,7 +1,6 @@
-import type { JsonObject } from "../../lines/json-lines.ts";
 import type { HistoryEntry } from "../../port.ts";
 import { cut, promptKey } from "../../lines/text.ts";
-import { asList, asObject, asText } from "../../lines/value.ts";
+import { asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { movedOn, notified } from "./calls.ts";
 import { after } from "./ending.ts";
 import { addEntry, noticed, pushEntry, said, type ParsedRow, textOf } from "./entries.ts";

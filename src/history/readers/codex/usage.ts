@@ -1,5 +1,4 @@
-import { asCount, asObject, asText } from "../../lines/value.ts";
-import type { JsonObject } from "../../lines/json-lines.ts";
+import { asCount, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import type { CodexFold, Tokens } from "./notes.ts";
 
 /** Takes the running total. A fork continues the count of the session it was forked from. */

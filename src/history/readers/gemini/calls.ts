@@ -1,7 +1,6 @@
 import type { CallResult, SpawnCall } from "../../facts.ts";
-import type { JsonObject } from "../../lines/json-lines.ts";
 import { promptKey, timeOf } from "../../lines/text.ts";
-import { asObject, asText } from "../../lines/value.ts";
+import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { responseText } from "./content.ts";
 import { addEntry, callOf, callRef, replaceEntry, resultRef } from "./entries.ts";
 import { type GeminiFold, givenCall } from "./notes.ts";

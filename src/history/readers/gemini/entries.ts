@@ -1,8 +1,7 @@
-import type { JsonObject } from "../../lines/json-lines.ts";
 import type { HistoryEntry } from "../../port.ts";
 import { callBody, planBody } from "../../lines/entry-body.ts";
 import { cut } from "../../lines/text.ts";
-import { asObject, asText } from "../../lines/value.ts";
+import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { type GeminiFold, markOf } from "./notes.ts";
 
 type NewEntry = Pick<HistoryEntry, "ref" | "author" | "kind" | "body"> & { readonly at: number | null };

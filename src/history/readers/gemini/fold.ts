@@ -1,6 +1,6 @@
-import type { JsonObject, Row } from "../../lines/json-lines.ts";
+import type { Row } from "../../lines/json-lines.ts";
 import { promptKey, timeOf } from "../../lines/text.ts";
-import { asCount, asList, asObject, asText } from "../../lines/value.ts";
+import { asCount, asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { giveCall, giveResult, foldToolCall } from "./calls.ts";
 import { readContent, responseText } from "./content.ts";
 import { answered, cancelled, errored, prompted, resulted, returnedTo, takenBack } from "./ending.ts";

@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { openBytes, readFully } from "../../lines/byte-file.ts";
-import { foldersIn, listFolder, type Look, newKey, tellForeign } from "../../lines/folder.ts";
+import { foldersIn, listFolder, type Look, newKey, reportForeignFile } from "../../lines/folder.ts";
 import type { FoundSession, UserHome, Problem } from "../../port.ts";
 
 export const FORMAT = "gemini";
@@ -71,7 +71,7 @@ async function filesIn(look: Look, { folder, project, parentId }: Folder): Promi
   const names = new Set(entries.map(({ name }) => name));
   const files = entries.filter((entry) => isSession(entry, names, parentId !== null));
   for (const entry of entries)
-    if (!isSessionName(entry.name, parentId !== null)) tellForeign(look, folder, entry);
+    if (!isSessionName(entry.name, parentId !== null)) reportForeignFile(look, folder, entry);
   const seen = await Promise.all(
     files.map(({ name }) => lookAt(look, join(folder, name), { project, parentId })),
   );

@@ -1,7 +1,6 @@
 import type { CallResult, SessionFacts, SpawnCall } from "../../facts.ts";
-import type { JsonObject } from "../../lines/json-lines.ts";
 import { promptKey, timeOf } from "../../lines/text.ts";
-import { asObject, asText } from "../../lines/value.ts";
+import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { agentIdIn, readTaskTag, type TaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/fence.ts";
 

@@ -1,8 +1,7 @@
-import type { JsonObject } from "../../lines/json-lines.ts";
 import type { HistoryEntry } from "../../port.ts";
 import { callBody, planBody, resultBody } from "../../lines/entry-body.ts";
 import { cut, timeOf } from "../../lines/text.ts";
-import { asNumber, asObject, asText } from "../../lines/value.ts";
+import { asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import type { Message, Part } from "./source.ts";
 import { readTaskTag } from "./task-tag.ts";
 

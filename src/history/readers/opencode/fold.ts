@@ -1,7 +1,6 @@
 import type { SessionFacts } from "../../facts.ts";
-import type { JsonObject } from "../../lines/json-lines.ts";
 import { promptKey, timeOf } from "../../lines/text.ts";
-import { asCount, asNumber, asObject, asText } from "../../lines/value.ts";
+import { asCount, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { movedOn, foldCall, toldOf } from "./calls.ts";
 import { answered, prompted } from "./ending.ts";
 import { completedAt, createdAt } from "./entries.ts";

@@ -1,10 +1,9 @@
 import { stat } from "node:fs/promises";
 import { basename, isAbsolute, join } from "node:path";
 import { foldersIn, listFolder, type Look, newKey } from "../../lines/folder.ts";
-import type { JsonObject } from "../../lines/json-lines.ts";
 import type { FoundSession, UserHome, Problem } from "../../port.ts";
 import { readSmallObject } from "../../lines/small-file.ts";
-import { asNumber, asObject } from "../../lines/value.ts";
+import { asNumber, asObject, type JsonObject } from "../../lines/value.ts";
 import { sessionsIn } from "./sessions.ts";
 import { treeSession } from "./tree-source.ts";
 

@@ -1,5 +1,5 @@
+import type { JsonObject } from "../../lines/value.ts";
 import { bytes as byteWords } from "../../../text/quantity.ts";
-import type { JsonObject } from "../../lines/json-lines.ts";
 import { parseJson, TooManyValues } from "../../lines/parse-json.ts";
 import type { BadLine } from "../../port.ts";
 

@@ -1,10 +1,9 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { JsonObject } from "../../lines/json-lines.ts";
 import type { BadLine } from "../../port.ts";
 import { readSmall } from "../../lines/small-file.ts";
 import { timeOf } from "../../lines/text.ts";
-import { asObject, asText } from "../../lines/value.ts";
+import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import {
   byId,
   PartBudget,

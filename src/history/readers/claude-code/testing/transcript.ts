@@ -2,8 +2,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { readAll } from "../../../reader.spec.ts";
 import type { Family, FamilyAgent } from "../../../state/family.ts";
+import { type FamilyByCall, treesOf, withCalls } from "../../../testing/trees.ts";
 import type { LiveSession } from "../../../port.ts";
-import { judgeTree, treesOf } from "../../../state/trees.ts";
+import { judgeTree } from "../../../state/trees.ts";
 import { claudeCode } from "../index.ts";
 
 type Fields = Record<string, unknown>;
@@ -202,7 +203,7 @@ export async function families(
     listed?: readonly LiveSession[];
     seenWorking?: ReadonlyMap<string, string>;
   } = {},
-): Promise<Map<string, Family>> {
+): Promise<Map<string, FamilyByCall>> {
   const found = await Array.fromAsync(claudeCode.discover(root, () => undefined));
   const sessions = await Promise.all(
     found.map(async (one) => ({ found: one, state: (await readAll(claudeCode, one)).state })),
@@ -212,10 +213,8 @@ export async function families(
     treesOf(sessions).map((tree) => {
       const id = tree.root?.facts.id ?? "";
       const listed = options.listed ?? (live === undefined ? [] : [{ ...live, id }]);
-      return [
-        id,
-        judgeTree(claudeCode, tree, { listed, ...(seenWorking === undefined ? {} : { seenWorking }) }),
-      ];
+      const known = { listed, ...(seenWorking === undefined ? {} : { seenWorking }) };
+      return [id, withCalls(judgeTree(claudeCode, tree, known), tree)];
     }),
   );
 }

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { foldersIn, listFolder, type Look, tellForeign } from "../../../lines/folder.ts";
+import { foldersIn, listFolder, type Look, reportForeignFile } from "../../../lines/folder.ts";
 import type { FoundSession, UserHome, Problem } from "../../../port.ts";
 import type { Extra } from "../notes.ts";
 import { type Indexed, readIndexes } from "./indexes.ts";
@@ -62,7 +62,7 @@ export async function rolloutFiles(
     for (const entry of await listFolder(look, folder)) {
       const file = fileOf(folder, entry.name, isArchived);
       if (file !== null) files.push(file);
-      else tellForeign(look, folder, entry);
+      else reportForeignFile(look, folder, entry);
     }
     if (depthMax === 0) return;
     for (const inside of await foldersIn(look, folder)) {

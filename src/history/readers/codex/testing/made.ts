@@ -1,8 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
-import { type Family, type FamilyMember, familyOf } from "../../../state/family.ts";
-import { livenessOf } from "../../../state/liveness.ts";
+import { type FamilyMember, familyOf } from "../../../state/family.ts";
+import { livenessOf } from "../../../state/trees.ts";
+import { type FamilyByCall, withCalls } from "../../../testing/trees.ts";
 import type { ProcessProbe } from "../../../../system/process-probe.ts";
 import { discoverAll, readAll, type Reading } from "../../../reader.spec.ts";
 import { codex } from "../index.ts";
@@ -126,7 +127,7 @@ export async function writeRollout(
 export interface Read {
   readonly members: readonly FamilyMember[];
   readonly readings: ReadonlyMap<string, Reading>;
-  family(rootId: string, probe?: ProcessProbe): Promise<Family>;
+  family(rootId: string, probe?: ProcessProbe): Promise<FamilyByCall>;
 }
 
 export async function readRoot(root: string): Promise<Read> {
@@ -145,7 +146,8 @@ export async function readRoot(root: string): Promise<Read> {
       const below = members.filter(({ facts }) => facts.rootId === rootId && facts.id !== rootId);
       const listed = await codex.live(root, probe);
       const live = top === null ? undefined : livenessOf({ listsLive: () => true }, top.facts, listed);
-      return familyOf({ root: top, members: below, ...(live === undefined ? {} : { live }) });
+      const tree = { root: top, members: below };
+      return withCalls(familyOf({ ...tree, ...(live === undefined ? {} : { live }) }), tree);
     },
   };
 }
@@ -156,8 +158,3 @@ export const NO_PROCESSES: ProcessProbe = {
   exists: () => false,
   holders: async () => new Map(),
 };
-
-/** Returns the judged state of each sub-agent, by a short name. */
-export function statesOf(family: Family, nameOf: (agentId: string) => string = (id) => id): Row {
-  return Object.fromEntries(family.agents.map(({ status }) => [nameOf(status.agentId), status.state]));
-}

@@ -3,7 +3,8 @@ import { dirname, join } from "node:path";
 import type { Family } from "../../../state/family.ts";
 import type { FoundSession } from "../../../port.ts";
 import { type Reading, readAll } from "../../../reader.spec.ts";
-import { judgeTree, type ReadSession, treesOf } from "../../../state/trees.ts";
+import { judgeTree } from "../../../state/trees.ts";
+import { type ReadSession, treesOf } from "../../../testing/trees.ts";
 import { gemini } from "../index.ts";
 
 type Fields = Record<string, unknown>;

@@ -5,7 +5,8 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { Family } from "../../../state/family.ts";
 import type { FoundSession, LiveSession } from "../../../port.ts";
 import { type Reading, readAll } from "../../../reader.spec.ts";
-import { judgeTree, type ReadSession, treesOf } from "../../../state/trees.ts";
+import { judgeTree } from "../../../state/trees.ts";
+import { type FamilyByCall, type ReadSession, treesOf, withCalls } from "../../../testing/trees.ts";
 import { opencode } from "../index.ts";
 
 type Fields = Record<string, unknown>;
@@ -241,7 +242,10 @@ export async function readRoot(
   return new Map(await Promise.all(read));
 }
 
-export async function families(root: string, listed?: readonly LiveSession[]): Promise<Map<string, Family>> {
+export async function families(
+  root: string,
+  listed?: readonly LiveSession[],
+): Promise<Map<string, FamilyByCall>> {
   const sessions = [...(await readRoot(root)).values()].map(({ found, reading }): ReadSession => ({
     found,
     state: reading.state,
@@ -250,7 +254,7 @@ export async function families(root: string, listed?: readonly LiveSession[]): P
   return new Map(
     treesOf(sessions).map((tree) => [
       tree.root?.facts.id ?? tree.members[0]?.facts.id ?? "",
-      judgeTree(opencode, tree, known),
+      withCalls(judgeTree(opencode, tree, known), tree),
     ]),
   );
 }
