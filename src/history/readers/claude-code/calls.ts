@@ -1,8 +1,8 @@
 import type { CallResult, SpawnCall, ToldState } from "../../facts.ts";
 import { addReport, CALLS_MAX, newCall } from "../../lines/spawn-call.ts";
 import { promptKey, shortText } from "../../lines/text.ts";
-import { asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
-import { type Line, pushBounded } from "./notes.ts";
+import { asNumber, asObject, asText, type JsonObject, pushBounded } from "../../lines/value.ts";
+import type { Line } from "./notes.ts";
 import type { TaskNotice } from "./task-notice.ts";
 import { INTERRUPTS, textOf } from "./user-row.ts";
 import { shortLine } from "../../../text/fence.ts";

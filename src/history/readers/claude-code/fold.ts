@@ -2,20 +2,20 @@ import { noFacts, seenAt } from "../../facts.ts";
 import { noticed, said, thought } from "../../lines/entry-body.ts";
 import type { Row } from "../../lines/json-lines.ts";
 import { promptKey, shortText, timeOf } from "../../lines/text.ts";
-import { asCount, asList, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
+import {
+  asCount,
+  asList,
+  asNumber,
+  asObject,
+  asText,
+  type JsonObject,
+  pushBounded,
+} from "../../lines/value.ts";
 import { movedOn } from "../../lines/spawn-call.ts";
 import { called, progressed, returned } from "./calls.ts";
 import { answered, asBefore, interrupted, prompted, resulted, stopHooksRan, turnEnded } from "./ending.ts";
 import { addEntry, asker, callEntry, resultEntry, type ParsedRow } from "./entries.ts";
-import {
-  type ClaudeFold,
-  inlineKey,
-  type Line,
-  type LineNotes,
-  noNotes,
-  pushBounded,
-  type Step,
-} from "./notes.ts";
+import { type ClaudeFold, inlineKey, type Line, type LineNotes, noNotes, type Step } from "./notes.ts";
 import { foldAttachment, foldNotice, foldQueued } from "./notice-rows.ts";
 import { addStep, addTurn, rewindBy } from "./rewind.ts";
 import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";

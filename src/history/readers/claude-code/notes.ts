@@ -82,9 +82,3 @@ export function noNotes(): LineNotes {
 export function inlineKey(id: string): string {
   return `=${id}`;
 }
-
-/** Drops the oldest items beyond `max`. */
-export function pushBounded<T>(list: T[], item: T, max: number): void {
-  list.push(item);
-  if (list.length > max) list.splice(0, list.length - max);
-}

@@ -28,8 +28,9 @@ function foldNotices(
   parsed: ParsedRow,
   { text, notices }: { text: string; notices: readonly TaskNotice[] },
 ): void {
-  const [first] = notices.filter((notice) => notified(parsed.line, notice, parsed.at));
-  if (first !== undefined) addEntry(fold, parsed, { ...reported(text), ref: first.ref });
+  let ref: string | null = null;
+  for (const notice of notices) if (notified(parsed.line, notice, parsed.at)) ref ??= notice.ref;
+  if (ref !== null) addEntry(fold, parsed, { ...reported(text), ref });
 }
 
 /** Only prompts and notices that were queued while the agent was working are used. */

@@ -1,6 +1,7 @@
 import type { FileRange } from "../../facts.ts";
 import type { LeftBehind } from "../../port.ts";
-import { type LineNotes, pushBounded, type Step } from "./notes.ts";
+import type { LineNotes, Step } from "./notes.ts";
+import { pushBounded } from "../../lines/value.ts";
 
 /** How many recent rows are remembered. Of older rows only prompts are, in `LineNotes.turns`. */
 const STEPS_MAX = 64;

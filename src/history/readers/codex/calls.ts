@@ -1,6 +1,7 @@
 import type { SpawnCall, ToldState } from "../../facts.ts";
+import { addReport, CALLS_MAX, newCall, newResult } from "../../lines/spawn-call.ts";
 import type { HistoryState } from "../../../contract/index.ts";
-import { promptKey } from "../../lines/text.ts";
+import { promptKey, shortText } from "../../lines/text.ts";
 import { asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { errorText, textOf } from "./entries.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
@@ -8,8 +9,8 @@ import { parsedObject } from "../../lines/parse-json.ts";
 import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 2000;
-/** More than a real session starts. Keeps a hostile file from filling the memory. */
-const CALLS_MAX = 10_000;
+/** Every sub-agent of Codex works in the background. */
+const SPAWN = { tool: "spawn_agent", background: true } as const;
 
 /** The call returns at once; the sub-agent works in the background. */
 export function called(
@@ -21,35 +22,17 @@ export function called(
   const name = asText(input["task_name"]);
   // Versions with task names encrypt the prompt, so its key would match nothing.
   const key = name !== null || prompt === null ? null : promptKey(prompt);
-  const description = name ?? prompt;
-  const call = newCall(callId, at, {
-    tool: "spawn_agent",
-    description: description === null ? null : shortLine(description, 200),
+  const call = newCall({
+    ...SPAWN,
+    callId,
+    at,
+    description: shortText(name ?? prompt),
     agentType: asText(input["agent_type"]),
-    name: name === null ? null : shortLine(name, 200),
+    name: shortText(name),
     promptKey: key,
   });
   if (name !== null) call.taskIds.push(`${fold.notes.path}/${name}`);
   if (addCall(fold, call)) fold.notes.unanswered.push(callId);
-}
-
-function newCall(callId: string, at: number | null, fields: Partial<SpawnCall>): SpawnCall {
-  return {
-    callId,
-    tool: "spawn_agent",
-    description: null,
-    agentType: null,
-    name: null,
-    promptKey: null,
-    background: true,
-    many: false,
-    at,
-    agentId: null,
-    taskIds: [],
-    result: null,
-    movedOn: false,
-    ...fields,
-  };
 }
 
 function addCall({ facts, notes }: CodexFold, call: SpawnCall): boolean {
@@ -57,14 +40,6 @@ function addCall({ facts, notes }: CodexFold, call: SpawnCall): boolean {
   if (notes.copied !== null || facts.calls.length >= CALLS_MAX) return false;
   facts.calls.push(call);
   return true;
-}
-
-/** Called when the session continues: missing results will no longer arrive. */
-export function movedOn({ facts, notes }: CodexFold): void {
-  if (notes.unanswered.length === 0) return;
-  const ids = new Set(notes.unanswered);
-  for (const call of facts.calls) if (ids.has(call.callId)) call.movedOn = true;
-  notes.unanswered = [];
 }
 
 /** Takes the result of a call that started, awaited or closed a sub-agent. */
@@ -93,14 +68,8 @@ function foldLaunch(
   call.agentId ??= agentId;
   if (path !== null) addTask(call, path);
   const isLaunched = agentId !== null || path !== null || call.agentId !== null;
-  call.result = {
-    state: isLaunched ? "running" : "failed",
-    error: isLaunched ? null : shortLine(text, ERROR_MAX) || "it was not started",
-    at,
-    durationMs: null,
-    tokens: null,
-    toolUseCount: null,
-  };
+  const error = isLaunched ? null : shortLine(text, ERROR_MAX) || "it was not started";
+  call.result = newResult({ state: isLaunched ? "running" : "failed", error, at });
 }
 
 /** Takes a record that names a sub-agent and the call that started it. */
@@ -121,7 +90,8 @@ export function linked(
   const cell = cellOf(fold, link.callId, link.at);
   if (cell === null) {
     const name = link.path ? link.path.slice(link.path.lastIndexOf("/") + 1) : null;
-    addCall(fold, newCall(link.callId, link.at, { agentId, taskIds: link.path ? [link.path] : [], name }));
+    const taskIds = link.path ? [link.path] : [];
+    addCall(fold, newCall({ ...SPAWN, callId: link.callId, at: link.at, agentId, taskIds, name }));
   } else {
     addTask(cell, agentId);
     if (link.path) addTask(cell, link.path);
@@ -136,7 +106,7 @@ function cellOf(fold: CodexFold, callId: string, at: number | null): SpawnCall |
   if (cellId === null) return null;
   const known = facts.calls.findLast((call) => call.callId === cellId);
   if (known !== undefined) return known;
-  const call = newCall(cellId, at, { tool: "exec", many: true });
+  const call = newCall({ ...SPAWN, tool: "exec", callId: cellId, at, many: true });
   return addCall(fold, call) ? call : null;
 }
 
@@ -224,19 +194,8 @@ function stateOfReport(payload: string): Told | null {
   return { state: payload === "Agent shut down." ? "unknown" : "completed", error: null };
 }
 
-/** The last report counts, but a mere "it stopped" does not replace a report of how it stopped. */
-export function told({ facts, notes }: CodexFold, news: Omit<ToldState, "firstAt">): void {
-  if (notes.copied !== null) return;
-  const known = facts.told.find(({ agentId }) => agentId === news.agentId);
-  if (known === undefined) {
-    if (facts.told.length < CALLS_MAX) facts.told.push({ ...news, firstAt: news.at });
-    return;
-  }
-  known.callId ??= news.callId;
-  if (news.state === "unknown" && known.state !== "running") return;
-  known.at = news.at ?? known.at;
-  if (known.state === "running") known.firstAt = news.at;
-  [known.state, known.how, known.error] = [news.state, news.how, news.error];
+export function told({ facts, notes }: CodexFold, report: Omit<ToldState, "firstAt">): void {
+  if (notes.copied === null) addReport(facts, report);
 }
 
 export function targetsOf(input: JsonObject): string[] {

@@ -3,38 +3,35 @@ import type { CodexFold } from "./notes.ts";
 import type { ParsedRow } from "./entries.ts";
 
 /**
- * Returns whose row it is. A forked session begins with rows copied from another session, usually with new
- * timestamps. Its own rows begin where the ordinals say so, where timestamps pass the session's start, or at
- * the first record that names this session or one of its turns (turn ids contain their time).
+ * Whether a row is a copy that is left out. A forked session begins with rows copied from another session,
+ * usually with new timestamps. Its own rows begin where the ordinals say so, where timestamps pass the
+ * session's start, or at the first record that names this session or one of its turns (turn ids contain their
+ * time).
  */
-export function ownerOf(fold: CodexFold, type: string, parsed: ParsedRow): "own" | "copied" | "left out" {
+export function isLeftOut(fold: CodexFold, type: string, parsed: ParsedRow): boolean {
   const { notes } = fold;
   const { row, payload, at } = parsed;
   const ordinal = asNumber(row.value["ordinal"]);
   if (notes.ownFromOffset !== null) {
-    if (row.offset < notes.ownFromOffset) return "left out";
+    if (row.offset < notes.ownFromOffset) return true;
     notes.copied = null;
   }
   if (notes.ownFromOrdinal !== null && ordinal !== null) {
-    if (ordinal < notes.ownFromOrdinal) return "left out";
+    if (ordinal < notes.ownFromOrdinal) return true;
     notes.copied = null;
   }
-  if (notes.copied === null) return "own";
+  if (notes.copied === null) return false;
   if (notes.baseEndOrdinal !== null && ordinal !== null) {
-    if (ordinal < notes.baseEndOrdinal) return notes.copied === "kept" ? "copied" : "left out";
-    notes.copied = null;
-    return "own";
+    if (ordinal >= notes.baseEndOrdinal) notes.copied = null;
+    return notes.copied === "left out";
   }
   const isBefore = at !== null && notes.metaAt !== null && at < notes.metaAt;
   // Copied rows that kept their timestamps are older than the session; the first row that is not is its own.
   const isAfterOlder = notes.hasOlder && at !== null && !isBefore;
   notes.hasOlder ||= isBefore;
-  if (!isBefore && (isAfterOlder || isProof(fold, type, payload))) {
-    notes.copied = null;
-    notes.ownFromOffset = row.offset;
-    return "own";
-  }
-  return notes.copied === "kept" ? "copied" : "left out";
+  if (!isBefore && (isAfterOlder || isProof(fold, type, payload)))
+    [notes.copied, notes.ownFromOffset] = [null, row.offset];
+  return notes.copied === "left out";
 }
 
 function isProof({ facts, notes }: CodexFold, type: string, payload: JsonObject): boolean {

@@ -1,4 +1,4 @@
-import type { Ending } from "../../facts.ts";
+import { hasOpenCall, PROMPTED, RESULTED, setEnding } from "../../lines/ending.ts";
 import type { CodexFold } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
@@ -10,7 +10,7 @@ export function turnBegan(fold: CodexFold, turnId: string | null, at: number | n
   Object.assign(notes, { hasTurns: true, turnOpen: true, turnId, turnError: null, turnHasPrompt: false });
   notes.open = [];
   facts.promptedAt = at ?? facts.promptedAt;
-  set(fold, { kind: "working", how: "its last turn began and has no recorded end", at });
+  setEnding(fold, { kind: "working", how: "its last turn began and has no recorded end", at });
 }
 
 /** True when `turnId` is the open turn, or may be. */
@@ -21,11 +21,11 @@ export function isOfTurn({ notes }: CodexFold, turnId: string | null): boolean {
 export function turnEnded(fold: CodexFold, error: string | null, at: number | null): void {
   closeTurn(fold);
   if (error === null) {
-    set(fold, { kind: "ended", how: "its last turn has a record of its end", at, confirmed: true });
+    setEnding(fold, { kind: "ended", how: "its last turn has a record of its end", at, confirmed: true });
     return;
   }
   const how = "its last turn ended with an error";
-  set(fold, { kind: "failed", how, at, confirmed: true, error: shortLine(error, ERROR_MAX) });
+  setEnding(fold, { kind: "failed", how, at, confirmed: true, error: shortLine(error, ERROR_MAX) });
 }
 
 export function turnAborted(fold: CodexFold, reason: string, at: number | null): void {
@@ -34,7 +34,7 @@ export function turnAborted(fold: CodexFold, reason: string, at: number | null):
     reason === "replaced"
       ? "its last turn was replaced by another that has not begun"
       : `its last turn was aborted (${shortLine(reason, 40)})`;
-  set(fold, { kind: "interrupted", how, at, confirmed: true });
+  setEnding(fold, { kind: "interrupted", how, at, confirmed: true });
 }
 
 function closeTurn({ notes }: CodexFold): void {
@@ -53,26 +53,27 @@ export function after(
   if (notes.hasTurns) {
     // Rows since the last turn began were skipped. The turn is still open, because its end would come after
     // this row.
-    if (notes.turnOpen === null) set(fold, { kind: "working", how: "its last turn has no recorded end", at });
+    if (notes.turnOpen === null)
+      setEnding(fold, { kind: "working", how: "its last turn has no recorded end", at });
     return;
   }
   const open = notes.open.at(-1);
-  if (shape === "prompt")
-    set(fold, { kind: "prompted", how: "its last row is a prompt without an answer", at });
-  else if (open !== undefined) {
-    set(fold, { kind: "working", how: `its call of ${shortLine(open.tool, 60)} has no result`, at });
-  } else if (shape === "answer") set(fold, { kind: "ended", how: "its last row is an answer", at });
+  if (shape === "prompt") setEnding(fold, { ...PROMPTED, at });
+  else if (open !== undefined) setEnding(fold, { ...hasOpenCall(open.tool), at });
+  else if (shape === "answer") setEnding(fold, { kind: "ended", how: "its last row is an answer", at });
   else if (shape === "commentary")
-    set(fold, { kind: "working", how: "its last answer is not the final one", at });
-  else set(fold, { kind: "working", how: "its last row is a tool result without an answer", at });
+    setEnding(fold, { kind: "working", how: "its last answer is not the final one", at });
+  else setEnding(fold, { ...RESULTED, at });
 }
 
 /** Old versions write an error as a separate record. */
 export function failed(fold: CodexFold, error: string, at: number | null): void {
   if (fold.notes.hasTurns) fold.notes.turnError = shortLine(error, ERROR_MAX);
-  else set(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(error, ERROR_MAX) });
-}
-
-function set({ facts }: CodexFold, ending: Pick<Ending, "kind" | "how" | "at"> & Partial<Ending>): void {
-  facts.ending = { confirmed: false, error: null, ...ending };
+  else
+    setEnding(fold, {
+      kind: "failed",
+      how: "its last row is an error",
+      at,
+      error: shortLine(error, ERROR_MAX),
+    });
 }

@@ -1,8 +1,14 @@
+import {
+  callBody,
+  type NewEntry,
+  planBody,
+  planned,
+  pushEntry,
+  resultBody,
+  textOfBlocks,
+} from "../../lines/entry-body.ts";
 import type { Row } from "../../lines/json-lines.ts";
-import type { HistoryEntry } from "../../port.ts";
-import { callBody, planBody, resultBody } from "../../lines/entry-body.ts";
-import { cut } from "../../lines/text.ts";
-import { asList, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
+import { asNumber, asObject, asText, firstText, type JsonObject } from "../../lines/value.ts";
 import { markOf } from "./mark.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
@@ -14,8 +20,6 @@ export interface ParsedRow {
   readonly ref: string;
   count: number;
 }
-
-export type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
 
 /**
  * Returns a row's ref. Newer files number their records, so that refs survive when bytes move. The mark of
@@ -29,32 +33,16 @@ export function refOf({ value, offset }: Row): string {
 export function addEntry(fold: CodexFold, parsed: ParsedRow, entry: NewEntry): void {
   const ref = parsed.count === 0 ? parsed.ref : `${parsed.ref}#${parsed.count}`;
   parsed.count += 1;
-  pushEntry(fold, { ref, at: parsed.at, entry });
+  addEntryAt(fold, { ref, at: parsed.at }, entry);
 }
 
-export function pushEntry(
+export function addEntryAt(
   fold: CodexFold,
-  { ref, at, entry }: { ref: string; at: number | null; entry: NewEntry },
+  { ref, at }: { ref: string; at: number | null },
+  entry: NewEntry,
 ): void {
-  const { facts, notes } = fold;
-  notes.lastRef = ref;
-  fold.entries.push({
-    ref,
-    inlineId: null,
-    author: entry.author,
-    kind: entry.kind,
-    body: { ...entry.body, text: cut(entry.body.text, fold.textMax) },
-    isSubagent: facts.isSubagent,
-    at: at ?? facts.lastAt ?? facts.createdAt ?? 0,
-  });
-}
-
-export function said(author: HistoryEntry["author"], text: string): NewEntry {
-  return { author, kind: "text", body: { text } };
-}
-
-export function noticed(text: string, ok?: boolean): NewEntry {
-  return { author: "agent", kind: "notice", body: { text, ...(ok === undefined ? {} : { ok }) } };
+  fold.notes.lastRef = ref;
+  pushEntry(fold, fold.facts, { ...entry, ref, at });
 }
 
 export interface ToolCall {
@@ -67,13 +55,8 @@ export interface ToolCall {
 export function callEntry({ callId, tool, input, command }: ToolCall, textMax: number): NewEntry {
   const fields = asObject(input) ?? {};
   if (tool === "update_plan") return planEntry(fields);
-  const path = asText(fields["path"]) ?? asText(fields["file_path"]) ?? asText(fields["workdir"]);
-  const title =
-    command ??
-    asText(fields["message"]) ??
-    asText(fields["task_name"]) ??
-    asText(fields["query"]) ??
-    asText(fields["path"]);
+  const path = firstText(fields, "path", "file_path", "workdir");
+  const title = command ?? firstText(fields, "message", "task_name", "query", "path");
   const call = { callId, tool, input, command, path: command === null ? path : null, title };
   return { author: "agent", kind: "toolCall", body: callBody(call, textMax) };
 }
@@ -81,7 +64,7 @@ export function callEntry({ callId, tool, input, command }: ToolCall, textMax: n
 function planEntry(fields: JsonObject): NewEntry {
   const plan = planBody(fields["plan"], ["step"]);
   const text = [asText(fields["explanation"]), plan.text].filter((part) => part).join("\n");
-  return { author: "agent", kind: "plan", body: { ...plan, text } };
+  return planned({ ...plan, text });
 }
 
 export function resultEntry(callId: string, output: unknown, call: OpenCall | null): NewEntry {
@@ -115,25 +98,16 @@ function exitCodeIn(text: string): number | null {
   return code === undefined ? null : Number(code);
 }
 
-/** Images and similar blocks become placeholders. */
+/** Images and encrypted blocks become placeholders. */
 export function textOf(content: unknown): string {
-  if (typeof content === "string") return content;
-  return asList(content)
-    .flatMap((item) => {
-      if (typeof item === "string") return item;
-      const block = asObject(item);
-      if (typeof block?.["text"] === "string") return block["text"];
-      const type = asText(block?.["type"]);
-      if (type === null) return [];
-      if (type.includes("image")) return "[image]";
-      return type === "encrypted_content" ? "[encrypted]" : [];
-    })
-    .join("\n");
+  return textOfBlocks(content, (_, type) => {
+    if (type?.includes("image")) return "[image]";
+    return type === "encrypted_content" ? "[encrypted]" : null;
+  });
 }
 
 /** Returns the part of an error that a person reads. Providers answer with JSON that contains the message. */
 export function errorText(text: string): string {
   const fields = parsedObject(text);
-  const inner = asText(asObject(fields?.["error"])?.["message"]) ?? asText(fields?.["message"]);
-  return inner ?? text;
+  return asText(asObject(fields?.["error"])?.["message"]) ?? asText(fields?.["message"]) ?? text;
 }

@@ -1,8 +1,10 @@
-import { timeOf } from "../../lines/text.ts";
+import { shortText, timeOf } from "../../lines/text.ts";
 import { asCount, asList, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
-import { linked, movedOn, foldStates, told } from "./calls.ts";
+import { noticed, planned } from "../../lines/entry-body.ts";
+import { movedOn } from "../../lines/spawn-call.ts";
+import { linked, foldStates, told } from "./calls.ts";
 import { failed, isOfTurn, turnAborted, turnBegan, turnEnded } from "./ending.ts";
-import { addEntry, errorText, noticed, type ParsedRow, textOf } from "./entries.ts";
+import { addEntry, errorText, type ParsedRow, textOf } from "./entries.ts";
 import type { CodexFold } from "./notes.ts";
 import { settle, foldPromptEvent } from "./prompts.ts";
 import { foldTokenCount } from "./usage.ts";
@@ -15,34 +17,33 @@ export function foldEvent(fold: CodexFold, parsed: ParsedRow): void {
   EVENTS.get(asText(parsed.payload["type"]) ?? "")?.(fold, parsed);
 }
 
-const EVENTS: ReadonlyMap<string, Take> = new Map(
-  Object.entries({
+const EVENTS = new Map(
+  Object.entries<Take>({
     task_started: foldBeginning,
     turn_started: foldBeginning,
     task_complete: foldEnd,
     turn_complete: foldEnd,
     turn_aborted: foldAbort,
     thread_rolled_back: foldRollback,
-    token_count: (fold: CodexFold, { payload }: ParsedRow) => foldTokenCount(fold, payload),
-    user_message: (fold: CodexFold, parsed: ParsedRow) =>
+    token_count: (fold, { payload }) => foldTokenCount(fold, payload),
+    user_message: (fold, parsed) =>
       foldPromptEvent(fold, parsed, asText(parsed.payload["message"]) ?? imagesOf(parsed.payload)),
     item_completed: foldCompleted,
-    sub_agent_activity: (fold: CodexFold, { payload, at }: ParsedRow) =>
+    sub_agent_activity: (fold, { payload, at }) =>
       foldActivity(fold, payload, { callId: asText(payload["event_id"]), at }),
-    collab_agent_spawn_end: (fold: CodexFold, { payload, at }: ParsedRow) =>
+    collab_agent_spawn_end: (fold, { payload, at }) =>
       linked(fold, {
         callId: asText(payload["call_id"]),
         agentId: asText(payload["new_thread_id"]) ?? asText(payload["receiver_thread_id"]),
         at,
       }),
-    exec_command_end: (fold: CodexFold, { payload }: ParsedRow) =>
+    exec_command_end: (fold, { payload }) =>
       closing(fold, asText(payload["call_id"]), { exitCode: asNumber(payload["exit_code"]) }),
-    patch_apply_end: (fold: CodexFold, { payload }: ParsedRow) =>
+    patch_apply_end: (fold, { payload }) =>
       closing(fold, asText(payload["call_id"]), { ok: payload["success"] === true }),
     error: foldError,
-    thread_name_updated: ({ facts }: CodexFold, { payload }: ParsedRow) => {
-      const name = asText(payload["thread_name"]);
-      if (name !== null) facts.title = shortLine(name, 200);
+    thread_name_updated: ({ facts }, { payload }) => {
+      facts.title = shortText(payload["thread_name"]) ?? facts.title;
     },
   }),
 );
@@ -107,7 +108,7 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
 function foldCompleted(fold: CodexFold, parsed: ParsedRow): void {
   const item = asObject(parsed.payload["item"]);
   if (item === null) return;
-  const id = asText(item["id"]);
+  const [id, text] = [asText(item["id"]), asText(item["text"])];
   switch (item["type"]) {
     case "UserMessage":
       foldPromptEvent(fold, parsed, textOf(item["content"]));
@@ -119,8 +120,7 @@ function foldCompleted(fold: CodexFold, parsed: ParsedRow): void {
       closing(fold, id, { ok: item["status"] !== "failed" && item["status"] !== "declined" });
       return;
     case "Plan":
-      if (asText(item["text"]) === null) return;
-      addEntry(fold, parsed, { author: "agent", kind: "plan", body: { text: item["text"] as string } });
+      if (text !== null) addEntry(fold, parsed, planned({ text }));
       return;
     case "CollabAgentToolCall":
       foldCollab(fold, item, parsed.at);

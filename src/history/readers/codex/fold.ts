@@ -1,8 +1,10 @@
 import type { Row } from "../../lines/json-lines.ts";
+import { seenAt } from "../../facts.ts";
+import { noticed } from "../../lines/entry-body.ts";
 import { timeOf } from "../../lines/text.ts";
 import { asObject, asText, type JsonObject } from "../../lines/value.ts";
-import { ownerOf } from "./copied.ts";
-import { addEntry, noticed, refOf, type ParsedRow } from "./entries.ts";
+import { isLeftOut } from "./copied.ts";
+import { addEntry, refOf, type ParsedRow } from "./entries.ts";
 import { foldEvent } from "./events.ts";
 import { foldItem } from "./items.ts";
 import { foldMeta } from "./meta.ts";
@@ -23,7 +25,7 @@ export function foldRow(fold: CodexFold, row: Row): void {
     foldMeta(fold, parsed);
     return;
   }
-  if (ownerOf(fold, type, parsed) === "left out") {
+  if (isLeftOut(fold, type, parsed)) {
     if (payload["type"] === "token_count") foldCopiedCount(fold, payload);
     return;
   }
@@ -31,29 +33,29 @@ export function foldRow(fold: CodexFold, row: Row): void {
   ROWS.get(type)?.(fold, parsed);
 }
 
-const ROWS: ReadonlyMap<string, (fold: CodexFold, parsed: ParsedRow) => void> = new Map(
-  Object.entries({
-    response_item(fold: CodexFold, parsed: ParsedRow) {
+const ROWS = new Map(
+  Object.entries<(fold: CodexFold, parsed: ParsedRow) => void>({
+    response_item(fold, parsed) {
       settle(fold);
       foldItem(fold, parsed, { isFlat: false });
     },
     event_msg: foldEvent,
-    turn_context({ facts }: CodexFold, { payload }: ParsedRow) {
+    turn_context({ facts }, { payload }) {
       facts.model = asText(payload["model"]) ?? facts.model;
       facts.cwd ??= asText(payload["cwd"]);
     },
-    compacted(fold: CodexFold, parsed: ParsedRow) {
+    compacted(fold, parsed) {
       settle(fold);
       const summary = asText(parsed.payload["message"]);
       const text = "The conversation so far was compacted";
       addEntry(fold, parsed, noticed(summary === null ? text : `${text}:\n${summary}`));
     },
-    inter_agent_communication(fold: CodexFold, parsed: ParsedRow) {
+    inter_agent_communication(fold, parsed) {
       settle(fold);
       const { author, content } = parsed.payload;
       foldMail(fold, parsed, { author: asText(author), text: asText(content) ?? "" });
     },
-    token_usage_record: (fold: CodexFold, { payload }: ParsedRow) => foldTokenRecord(fold, payload),
+    token_usage_record: (fold, { payload }) => foldTokenRecord(fold, payload),
   }),
 );
 
@@ -84,7 +86,6 @@ function foldFlatHead({ facts, notes }: CodexFold, value: JsonObject): void {
 }
 
 function foldTime({ facts }: CodexFold, at: number | null): void {
-  if (at === null) return;
   facts.createdAt ??= at;
-  facts.lastAt = Math.max(facts.lastAt ?? at, at);
+  seenAt(facts, at);
 }

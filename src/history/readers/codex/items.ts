@@ -1,11 +1,12 @@
-import { asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
+import { asList, asObject, asText, firstText, type JsonObject, pushBounded } from "../../lines/value.ts";
 import { called, returned, targetsOf } from "./calls.ts";
+import { said, thought } from "../../lines/entry-body.ts";
+import { shortText } from "../../lines/text.ts";
 import { after } from "./ending.ts";
-import { addEntry, callEntry, resultEntry, said, type ParsedRow, textOf } from "./entries.ts";
-import { type CodexFold, pushBounded } from "./notes.ts";
+import { addEntry, callEntry, resultEntry, type ParsedRow, textOf } from "./entries.ts";
+import type { CodexFold } from "./notes.ts";
 import { foldMail, foldUserItem } from "./prompts.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
-import { shortLine } from "../../../text/fence.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 
@@ -15,8 +16,8 @@ export function foldItem(fold: CodexFold, parsed: ParsedRow, options: { isFlat: 
   else ITEMS.get(type)?.(fold, parsed);
 }
 
-const ITEMS: ReadonlyMap<string, Take> = new Map(
-  Object.entries({
+const ITEMS = new Map(
+  Object.entries<Take>({
     reasoning: foldReasoning,
     function_call: foldFunctionCall,
     function_call_output: foldOutput,
@@ -28,7 +29,7 @@ const ITEMS: ReadonlyMap<string, Take> = new Map(
     tool_search_call: foldToolSearch,
     tool_search_output: foldToolSearchOutput,
     image_generation_call: foldImage,
-    agent_message: (fold: CodexFold, parsed: ParsedRow) => {
+    agent_message: (fold, parsed) => {
       const { author, content } = parsed.payload;
       foldMail(fold, parsed, { author: asText(author), text: textOf(content) });
     },
@@ -63,7 +64,7 @@ function mailIn(text: string): { author: string | null; text: string } | null {
 
 function foldReasoning(fold: CodexFold, parsed: ParsedRow): void {
   const text = textOf(parsed.payload["summary"]) || textOf(parsed.payload["content"]);
-  if (text.trim() !== "") addEntry(fold, parsed, { author: "agent", kind: "thought", body: { text } });
+  if (text.trim() !== "") addEntry(fold, parsed, thought(text));
 }
 
 function foldFunctionCall(fold: CodexFold, parsed: ParsedRow): void {
@@ -103,12 +104,12 @@ const OPEN_MAX = 256;
 function addCall(fold: CodexFold, parsed: ParsedRow, { tool, input, fields, command }: Call): void {
   const { payload, at } = parsed;
   const { facts, notes } = fold;
-  const callId = asText(payload["call_id"]) ?? asText(payload["id"]);
+  const callId = firstText(payload, "call_id", "id");
   facts.toolUseCount += 1;
   addEntry(fold, parsed, callEntry({ callId: callId ?? "", tool, input, command }, fold.textMax));
   if (callId !== null) {
-    const shown = command === null ? null : shortLine(command, 2000);
-    const call = { id: callId, tool, command: shown, targets: targetsOf(fields), exitCode: null, ok: null };
+    const shown = { tool, command: shortText(command, 2000), targets: targetsOf(fields) };
+    const call = { id: callId, ...shown, exitCode: null, ok: null };
     pushBounded(notes.open, call, OPEN_MAX);
     if (tool === "spawn_agent") called(fold, callId, { input: fields, at });
   }
@@ -127,7 +128,7 @@ export function commandOf(input: JsonObject): string | null {
 function foldOutput(fold: CodexFold, parsed: ParsedRow): void {
   const { payload, at } = parsed;
   const { notes } = fold;
-  const callId = asText(payload["call_id"]) ?? asText(payload["id"]) ?? "";
+  const callId = firstText(payload, "call_id", "id") ?? "";
   const open = notes.open.findLast(({ id }) => id === callId) ?? null;
   notes.open = notes.open.filter((call) => call !== open);
   const entry = resultEntry(callId, payload["output"], open);
@@ -137,17 +138,21 @@ function foldOutput(fold: CodexFold, parsed: ParsedRow): void {
 }
 
 function foldWebSearch(fold: CodexFold, parsed: ParsedRow): void {
-  const { payload } = parsed;
-  const action = asObject(payload["action"]) ?? {};
-  const callId = asText(payload["id"]) ?? asText(payload["call_id"]) ?? "";
+  const action = asObject(parsed.payload["action"]) ?? {};
+  const query = firstText(action, "query", "url") ?? "web_search";
+  addBuiltIn(fold, parsed, { tool: "web_search", input: { ...action, query } });
+}
+
+function foldImage(fold: CodexFold, parsed: ParsedRow): void {
+  const query = asText(parsed.payload["revised_prompt"]) ?? "image_generation";
+  addBuiltIn(fold, parsed, { tool: "image_generation", input: { query } });
+}
+
+/** Adds a call of a tool that the provider runs. It has no separate result. */
+function addBuiltIn(fold: CodexFold, parsed: ParsedRow, call: { tool: string; input: JsonObject }): void {
+  const callId = firstText(parsed.payload, "id", "call_id") ?? "";
   fold.facts.toolUseCount += 1;
-  const tool = "web_search";
-  const query = asText(action["query"]) ?? asText(action["url"]) ?? tool;
-  addEntry(
-    fold,
-    parsed,
-    callEntry({ callId, tool, input: { ...action, query }, command: null }, fold.textMax),
-  );
+  addEntry(fold, parsed, callEntry({ ...call, callId, command: null }, fold.textMax));
 }
 
 function foldToolSearch(fold: CodexFold, parsed: ParsedRow): void {
@@ -163,16 +168,4 @@ function foldToolSearchOutput(fold: CodexFold, parsed: ParsedRow): void {
     return inside.length > 0 ? inside : (asText(tool?.["name"]) ?? []);
   });
   foldOutput(fold, { ...parsed, payload: { ...parsed.payload, output: names.join("\n") } });
-}
-
-function foldImage(fold: CodexFold, parsed: ParsedRow): void {
-  const { payload } = parsed;
-  const callId = asText(payload["id"]) ?? "";
-  const prompt = asText(payload["revised_prompt"]) ?? "image_generation";
-  fold.facts.toolUseCount += 1;
-  addEntry(
-    fold,
-    parsed,
-    callEntry({ callId, tool: "image_generation", input: { query: prompt }, command: null }, fold.textMax),
-  );
 }

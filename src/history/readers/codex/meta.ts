@@ -1,8 +1,7 @@
-import { timeOf } from "../../lines/text.ts";
+import { shortText, timeOf } from "../../lines/text.ts";
 import { asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import type { ParsedRow } from "./entries.ts";
 import { type CodexFold, ROOT_PATH } from "./notes.ts";
-import { shortLine } from "../../../text/fence.ts";
 
 /** The first record says whose file it is. Later ones were copied together with rows of another session. */
 export function foldMeta(fold: CodexFold, { payload, at }: ParsedRow): void {
@@ -47,7 +46,7 @@ function foldOrigin({ facts, notes }: CodexFold, payload: JsonObject): void {
   if (!facts.isSubagent) return;
   notes.path = path ?? `${ROOT_PATH}/${facts.id}`;
   facts.agentType = role ?? (typeof subagent === "string" ? subagent : asText(asObject(subagent)?.["other"]));
-  facts.name = short(path?.slice(path.lastIndexOf("/") + 1)) ?? short(nickname);
+  facts.name = shortText(path?.slice(path.lastIndexOf("/") + 1)) ?? shortText(nickname);
   if (parentId === undefined) return;
   const taskIds = path === null ? [facts.id] : [facts.id, path];
   facts.parent = { id: parentId, callId: null, taskIds, how: "its first record names its parent" };
@@ -59,8 +58,4 @@ function foldFork({ facts, notes }: CodexFold, payload: JsonObject): void {
   const isCopied = asText(payload["forked_from_id"]) !== null && payload["history_base"] === undefined;
   if (notes.ownFromOrdinal === null && !isCopied) return;
   [notes.isFork, notes.copied] = [true, facts.isSubagent ? "left out" : "kept"];
-}
-
-function short(value: string | null | undefined): string | null {
-  return value ? shortLine(value, 200) : null;
 }

@@ -113,11 +113,3 @@ export function noNotes(): Notes {
     hasRecords: false,
   };
 }
-
-/** Drops the oldest items beyond `max`; returns whether any was dropped. */
-export function pushBounded<T>(list: T[], item: T, max: number): boolean {
-  list.push(item);
-  if (list.length <= max) return false;
-  list.splice(0, list.length - max);
-  return true;
-}

@@ -1,10 +1,11 @@
-import type { HistoryEntry } from "../../port.ts";
+import { noticed, reported, said } from "../../lines/entry-body.ts";
+import { movedOn } from "../../lines/spawn-call.ts";
 import { cut, promptKey } from "../../lines/text.ts";
-import { asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
-import { movedOn, notified } from "./calls.ts";
+import { asList, asObject, asText, type JsonObject, pushBounded } from "../../lines/value.ts";
+import { notified } from "./calls.ts";
 import { after } from "./ending.ts";
-import { addEntry, noticed, pushEntry, said, type ParsedRow, textOf } from "./entries.ts";
-import { type CodexFold, type PendingPrompt, pushBounded } from "./notes.ts";
+import { addEntry, addEntryAt, type ParsedRow, textOf } from "./entries.ts";
+import type { CodexFold, PendingPrompt } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
 /**
@@ -75,19 +76,23 @@ function foldPrompt(
   { ref, at, key }: Pick<PendingPrompt, "ref" | "at" | "key">,
 ): void {
   const { facts, notes } = fold;
-  if (!notes.turnHasPrompt) {
-    notes.turnsCut = pushBounded(notes.turns, notes.lastRef, TURNS_MAX) || notes.turnsCut;
-  }
-  notes.turnHasPrompt = notes.hasTurns;
+  beginTurn(notes);
   if (!notes.hasTurns) notes.open = [];
   // A sub-agent is prompted by the session that started it.
-  pushEntry(fold, { ref, at, entry: said(facts.isSubagent ? "session" : "person", text) });
+  addEntryAt(fold, { ref, at }, said(facts.isSubagent ? "session" : "person", text));
   facts.firstPrompt ??= shortLine(text, 200);
   facts.promptKey ??= key;
   facts.promptedAt = at ?? facts.promptedAt;
   facts.messageCount += 1;
   movedOn(fold);
   after(fold, "prompt", at);
+}
+
+/** Remembers the entry before a turn, at the turn's first prompt. */
+function beginTurn(notes: CodexFold["notes"]): void {
+  if (notes.turnHasPrompt) return;
+  notes.turnsCut = pushBounded(notes.turns, notes.lastRef, TURNS_MAX) || notes.turnsCut;
+  notes.turnHasPrompt = notes.hasTurns;
 }
 
 const TURNS_MAX = 256;
@@ -98,10 +103,7 @@ function addInjected(fold: CodexFold, { ref, at }: Pick<PendingPrompt, "ref" | "
   // The record of the turn's end says the same.
   if (trimmed === "" || trimmed.startsWith("<turn_aborted>")) return;
   const report = notified(fold, trimmed, at);
-  const entry: Pick<HistoryEntry, "author" | "kind" | "body"> = report
-    ? { author: "session", kind: "callback", body: { text: report } }
-    : noticed(text);
-  pushEntry(fold, { ref, at, entry });
+  addEntryAt(fold, { ref, at }, report ? reported(report) : noticed(text));
 }
 
 function kindsOf(payload: JsonObject): string[] {
@@ -127,13 +129,10 @@ export function foldMail(
   const text = mail.text === "" ? "[encrypted]" : mail.text;
   if (isReport) {
     notified(fold, text, parsed.at);
-    addEntry(fold, parsed, { author: "session", kind: "callback", body: { text } });
+    addEntry(fold, parsed, reported(text));
     return;
   }
-  if (!notes.turnHasPrompt) {
-    notes.turnsCut = pushBounded(notes.turns, notes.lastRef, TURNS_MAX) || notes.turnsCut;
-    notes.turnHasPrompt = notes.hasTurns;
-  }
+  beginTurn(notes);
   addEntry(fold, parsed, said("session", text));
   facts.messageCount += 1;
   const payload = text.slice(text.indexOf("\nPayload:\n") + 1).replace(/^Payload:\n/u, "");

@@ -4,7 +4,7 @@ import { readSmall } from "../../../lines/small-file.ts";
 import { openDatabase, type Table } from "../../../sqlite/database.ts";
 import { asText } from "../../../lines/value.ts";
 import { parsedObject } from "../../../lines/parse-json.ts";
-import { shortLine } from "../../../../text/fence.ts";
+import { shortText } from "../../../lines/text.ts";
 
 /** What Codex's indexes say about a session. */
 export interface IndexedSession {
@@ -69,8 +69,8 @@ async function readNames(root: string): Promise<ReadonlyMap<string, string>> {
   for (const line of (text ?? "").split("\n")) {
     const record = parsedObject(line);
     const id = asText(record?.["id"]);
-    const name = asText(record?.["thread_name"]);
-    if (id !== null && name !== null) names.set(id.toLowerCase(), shortLine(name, 200));
+    const name = shortText(record?.["thread_name"]);
+    if (id !== null && name !== null) names.set(id.toLowerCase(), name);
   }
   return names;
 }
@@ -112,9 +112,7 @@ function threadsIn(table: Table | null): Map<string, Thread> {
   const threads = new Map<string, Thread>();
   for (const row of table?.rows() ?? []) {
     const id = row.text("id")?.toLowerCase();
-    const name = row.text("name");
-    const source = row.text("thread_source");
-    if (id) threads.set(id, { name: name ? shortLine(name, 200) : null, source });
+    if (id) threads.set(id, { name: shortText(row.text("name")), source: row.text("thread_source") });
   }
   return threads;
 }

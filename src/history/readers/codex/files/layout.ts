@@ -1,6 +1,5 @@
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { foldersIn, listFolder, type Look, reportForeignFile } from "../../../lines/folder.ts";
+import { foldersIn, listFolder, type Look, reportForeignFile, statFile } from "../../../lines/folder.ts";
 import type { FoundSession, UserHome, Problem } from "../../../port.ts";
 import type { Extra } from "../notes.ts";
 import { type Indexed, readIndexes } from "./indexes.ts";
@@ -37,6 +36,7 @@ export async function* discover(
   root: string,
   onProblem: (problem: Problem) => void,
 ): AsyncGenerator<FoundSession> {
+  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
   const files = await rolloutFiles(root, onProblem);
   if (files.length === 0) return;
   const indexed = await readIndexes(root);
@@ -46,7 +46,7 @@ export async function* discover(
     if (other === undefined || isBetter(file, other)) current.set(file.id, file);
   }
   for (const file of current.values()) {
-    const found = await foundOf(root, file, { indexed, onProblem });
+    const found = await foundOf(look, file, indexed);
     if (found !== null) yield found;
   }
 }
@@ -87,31 +87,21 @@ function isBetter(file: RolloutFile, other: RolloutFile): boolean {
   return !file.isArchived && other.isArchived;
 }
 
-interface Known {
-  readonly indexed: Indexed;
-  readonly onProblem: (problem: Problem) => void;
-}
-
 async function foundOf(
-  root: string,
+  look: Look,
   { folder, name, id }: RolloutFile,
-  { indexed, onProblem }: Known,
+  indexed: Indexed,
 ): Promise<FoundSession | null> {
   const path = join(folder, name);
-  const refuse = (reason: string): null => {
-    onProblem({ format: FORMAT, path, reason });
-    return null;
-  };
-  const file = await stat(path).catch((error: Error) => refuse(error.message));
+  const file = await statFile(look, path);
   if (file === null) return null;
-  if (!file.isFile()) return refuse("it is not a file");
   const known = indexed.of(id);
   const { title, closed, parentId } = known;
   const extra: Extra = { title, closed, parentId, ownFromOrdinal: null, ownFromOffset: null, path: null };
   return {
     format: FORMAT,
     key: keyOf(id),
-    root,
+    root: look.root,
     path,
     id,
     rootKey: known.rootId === null ? null : keyOf(known.rootId),
@@ -124,6 +114,6 @@ async function foundOf(
   };
 }
 
-export function keyOf(id: string): string {
+function keyOf(id: string): string {
   return `${FORMAT}:${id}`;
 }
