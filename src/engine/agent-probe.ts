@@ -1,4 +1,5 @@
 import type { EngineDeps, Service } from "./deps.ts";
+import { sharedRun } from "../system/shared-run.ts";
 import type { Runner } from "./runner.ts";
 
 /**
@@ -9,8 +10,7 @@ export class AgentProbe implements Service {
   readonly name = "agent-probe";
   readonly #deps: EngineDeps;
   readonly #runner: Runner;
-  #looking: Promise<void> | null = null;
-  #next: Promise<void> | null = null;
+  #last: Promise<void> | null = null;
   #off: () => void = () => undefined;
 
   constructor(deps: EngineDeps, runner: Runner) {
@@ -19,35 +19,17 @@ export class AgentProbe implements Service {
   }
 
   async run(): Promise<void> {
-    this.#off = this.#deps.store.onProbe(() => this.#askedFor());
+    // Requests during a probe share the next one, because the running one may miss their change.
+    const probe = sharedRun(() => this.#probe());
+    this.#off = this.#deps.store.onProbe(() => (this.#last = probe()));
   }
 
   async stop(): Promise<void> {
     this.#off();
-    await Promise.allSettled([this.#looking, this.#next]);
+    await Promise.allSettled([this.#last]);
   }
 
-  /** Requests during a probe share one further probe, because the running one may miss their change. */
-  #askedFor(): Promise<void> {
-    if (this.#looking === null) return this.#lookNow();
-    // The caller of the running probe gets its error; the next probe starts in any case.
-    this.#next ??= this.#looking
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = null;
-        return this.#lookNow();
-      });
-    return this.#next;
-  }
-
-  #lookNow(): Promise<void> {
-    this.#looking = this.#look().finally(() => {
-      this.#looking = null;
-    });
-    return this.#looking;
-  }
-
-  async #look(): Promise<void> {
+  async #probe(): Promise<void> {
     const { drivers, store, log } = this.#deps;
     const { runtime } = this.#runner;
     const found = await Promise.all([...drivers.values()].map((driver) => driver.probe()));

@@ -99,7 +99,7 @@ export class SilenceWatch {
       const evidence = { state: "working", reason, confidence: "certain", at: now() } as const;
       await tx.sessions.patch(session.id, { evidence });
       const data = { evidence };
-      tx.append({ sessionId: session.id, type: "session.updated", text: null, data, at: now() });
+      tx.append({ sessionId: session.id, type: "session.updated", data, at: now() });
       if (isDue) await raiseSilence(tx, session, { error: reason, now: now() });
     });
     if (isDue) watched.isRaised = true;

@@ -89,7 +89,7 @@ async function startIn(
     const { pid, startTime } = process;
     await tx.leases.patch(session.id, lease.fence, { pid, startTime });
     const data = { pid, leaseId: lease.id };
-    tx.append({ sessionId: session.id, type: "agent.started", text: null, data, at: deps.now() });
+    tx.append({ sessionId: session.id, type: "agent.started", data, at: deps.now() });
     return true;
   });
   return isStarted === true;

@@ -13,10 +13,11 @@ import {
   turnOf,
 } from "../../domain/slot.ts";
 import type { AgentHandle, AgentUpdate } from "../../drivers/port.ts";
-import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
+import type { SessionRecord, Stale, TurnRecord, Tx } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { Recorder } from "../record/recorder.ts";
 import { OpenRequests } from "../request/open-requests.ts";
+import { retryWrite } from "../retry-write.ts";
 import type { ProcessLease } from "./process-lease.ts";
 import { type AgentStart, UNWANTED } from "./start.ts";
 import { endProcess, idleLeftMs } from "./stop.ts";
@@ -241,6 +242,13 @@ export class AgentSlot {
       log.error({ err: error, sessionId: this.session.id }, "turn failed with an internal error");
       await this.release();
     });
+  }
+
+  /** Writes for this slot's process. Retries while the store fails temporarily and the slot is not ending. */
+  write<T>(work: (tx: Tx) => Promise<T>): Promise<T | Stale> {
+    const { deps } = this.#runtime;
+    const write = (): Promise<T | Stale> => deps.store.write(this.session.rootId, this.lease, work);
+    return retryWrite(deps, write, () => !this.isEnding);
   }
 
   meterWith(usageMeter: UpdateMeter | null): void {

@@ -8,7 +8,7 @@ import type { ProcessIdentity } from "../../system/process.ts";
 import { hasNoTools, ownToolsOf } from "../../domain/permission.ts";
 import { folderChange } from "../../system/folder.ts";
 
-export interface AgentListener {
+interface AgentListener {
   onUpdate(update: AgentUpdate): void;
   onRequest(request: AgentRequest): Promise<AgentAnswer>;
   /** Returns false once the slot is ending; the start is then abandoned. */

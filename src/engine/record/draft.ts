@@ -125,5 +125,5 @@ export async function writeDraft(
     isClean: true,
   });
   const data = { index, kind, author: "agent", turnId };
-  tx.append({ sessionId, type: "entry.opened", text: null, data, at: now });
+  tx.append({ sessionId, type: "entry.opened", data, at: now });
 }

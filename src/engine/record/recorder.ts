@@ -18,7 +18,6 @@ import { shownReport } from "../../domain/session.ts";
 /** A message that ends before this time gets no draft. */
 const FIRST_DRAFT_MS = 200;
 const FLUSH_MS = 50;
-const FLUSH_ENTRIES = 64;
 /** Maximum size of one write, so that a burst of entries does not hold the lock for long. */
 const FLUSH_ENTRIES_MAX = 64;
 const FLUSH_CHARS_MAX = 256 * 1024;
@@ -100,7 +99,7 @@ export class Recorder {
     }
     if (update.kind === "text" || update.kind === "thought") this.#say(update);
     else this.#note(update);
-    const isDue = this.#entries.length >= FLUSH_ENTRIES || isPassedOn(update);
+    const isDue = this.#entries.length >= FLUSH_ENTRIES_MAX || isPassedOn(update);
     this.#flushSoon(isDue ? 0 : FLUSH_MS);
   }
 
@@ -383,7 +382,7 @@ export async function writeBatch(
 }
 
 /** Whether this update shows that the agent is working on its prompt. */
-export function isWorking({ kind }: AgentUpdate): boolean {
+function isWorking({ kind }: AgentUpdate): boolean {
   return kind !== "usage" && kind !== "notice" && kind !== "compaction";
 }
 

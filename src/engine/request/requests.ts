@@ -14,7 +14,6 @@ import {
 import { isInside, realPathOf } from "../../system/folder.ts";
 import { answerPlan, planPayload } from "./plan-request.ts";
 import { answersTo } from "./form-answer.ts";
-import { retryWrite } from "../retry-write.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import { excerpt } from "../../secrets/redact.ts";
 
@@ -63,8 +62,8 @@ export async function answerRequest(
  */
 function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): AgentAnswer {
   const { recorder } = slot;
-  if (recorder !== null && !told.has(recorder)) {
-    told.add(recorder);
+  if (recorder !== null && !stated.has(recorder)) {
+    stated.add(recorder);
     recorder.notice(
       `${max} requests are waiting for an answer; further requests are denied until one is answered`,
     );
@@ -74,7 +73,7 @@ function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): Ag
 }
 
 /** Turns whose transcript already states that requests are denied at the limit. */
-const told = new WeakSet<object>();
+const stated = new WeakSet<object>();
 
 /** Returns the answer that follows from the permission mode; null if a parent or a person must decide. */
 function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | null {
@@ -132,33 +131,31 @@ async function raiseRequest(
   slot: AgentSlot,
   request: AgentRequest,
 ): Promise<TriggerRecord | Stale> {
-  const { store, config, now } = runtime.deps;
+  const { config, now } = runtime.deps;
   // Entries that precede the question are written before it.
   await slot.recorder?.written();
-  const write = (): Promise<TriggerRecord | Stale> =>
-    store.write(slot.session.rootId, slot.lease, async (tx) => {
-      const session = (await tx.sessions.byId(slot.session.id)) ?? slot.session;
-      const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
-      const isPermission = request.kind === "permission";
-      const payload =
-        request.kind === "plan"
-          ? planPayload(request, session, await tx.triggers.ofSession(session.id))
-          : payloadOf(session, request);
-      const trigger = await raise(tx, session, {
-        type: TYPES[request.kind],
-        payload,
-        default: null,
-        fence: slot.lease.fence,
-        personOnly: isPermission && parent?.effective.permission !== "full",
-        parentMs: config.triggers.parentMs,
-        defaultMs: config.triggers.defaultMs,
-        openMax: config.limits.requestsMax,
-        now: now(),
-      });
-      await noteAsked(tx, trigger);
-      return trigger;
+  return slot.write(async (tx) => {
+    const session = (await tx.sessions.byId(slot.session.id)) ?? slot.session;
+    const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
+    const isPermission = request.kind === "permission";
+    const payload =
+      request.kind === "plan"
+        ? planPayload(request, session, await tx.triggers.ofSession(session.id))
+        : payloadOf(session, request);
+    const trigger = await raise(tx, session, {
+      type: TYPES[request.kind],
+      payload,
+      default: null,
+      fence: slot.lease.fence,
+      personOnly: isPermission && parent?.effective.permission !== "full",
+      parentMs: config.triggers.parentMs,
+      defaultMs: config.triggers.defaultMs,
+      openMax: config.limits.requestsMax,
+      now: now(),
     });
-  return retryWrite(runtime.deps, write, () => !slot.isEnding);
+    await noteAsked(tx, trigger);
+    return trigger;
+  });
 }
 
 const TYPES = { permission: "permission", question: "ask_user_question", plan: "plan_review" } as const;
@@ -178,15 +175,8 @@ function payloadOf(
   }
   const { tool, title, command, risk } = request;
   const [paths, options] = [[...request.paths], [...request.options]];
-  return {
-    tool,
-    title,
-    ...(command === null ? {} : { command }),
-    paths,
-    risk,
-    options,
-    cwd: session.cwd,
-  };
+  const ran = command === null ? {} : { command };
+  return { tool, title, ...ran, paths, risk, options, cwd: session.cwd };
 }
 
 /**
@@ -194,14 +184,11 @@ function payloadOf(
  * running turns.
  */
 async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecord): Promise<TriggerRecord> {
-  const { store } = runtime.deps;
   const turn = slot.recorder?.turn ?? null;
-  await changeBlocked(runtime, slot, { turn, by: 1 });
+  await changeBlocked(slot, turn, 1);
   const closed = await slot.requests.closed(runtime.deps, trigger, () => slot.isEnding);
-  await changeBlocked(runtime, slot, { turn, by: -1 });
-  const seen = (): Promise<void | Stale> =>
-    store.write(trigger.rootId, slot.lease, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
-  await retryWrite(runtime.deps, seen, () => !slot.isEnding);
+  await changeBlocked(slot, turn, -1);
+  await slot.write((tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
   return closed;
 }
 
@@ -209,18 +196,12 @@ async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecor
  * Changes the turn's count of blocking requests. It retries, so that a store outage neither turns an answer
  * into a denial nor leaves the turn blocked.
  */
-async function changeBlocked(
-  runtime: Runtime,
-  slot: AgentSlot,
-  { turn, by }: { turn: TurnRecord | null; by: 1 | -1 },
-): Promise<void> {
+async function changeBlocked(slot: AgentSlot, turn: TurnRecord | null, by: 1 | -1): Promise<void> {
   if (turn === null) return;
-  const write = (): Promise<void | Stale> =>
-    runtime.deps.store.write(turn.rootId, slot.lease, async (tx) => {
-      const row = await tx.turns.byId(turn.id);
-      if (row === null) return;
-      await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });
-      tx.wake(turn.sessionId);
-    });
-  await retryWrite(runtime.deps, write, () => !slot.isEnding);
+  await slot.write(async (tx) => {
+    const row = await tx.turns.byId(turn.id);
+    if (row === null) return;
+    await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });
+    tx.wake(turn.sessionId);
+  });
 }

@@ -1,6 +1,5 @@
 import type { AgentUpdate } from "../../drivers/port.ts";
-import { STALE, type Stale, type TurnRecord } from "../../store/port/store.ts";
-import { retryWrite } from "../retry-write.ts";
+import { STALE, type TurnRecord } from "../../store/port/store.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { reserveBegun } from "../usage/reservation.ts";
@@ -97,27 +96,19 @@ async function addTurn(
   slot: AgentSlot,
 ): Promise<{ turn: TurnRecord; since: number } | null> {
   const { deps } = runtime;
-  const add = (): Promise<{ turn: TurnRecord; since: number } | null | Stale> =>
-    deps.store.write(slot.session.rootId, slot.lease, async (tx) => {
-      const session = await tx.sessions.byId(slot.session.id);
-      if (session === null || session.endedAt !== null) return null;
-      if ((await tx.turns.running(session.id)) !== null) return null;
-      const now = deps.now();
-      // After a failure or a stop, the agent's work is recorded, but a held inbox stays held.
-      if (session.held === null) await openRound(tx, session, now);
-      const reserved = await reserveBegun(deps, tx, session);
-      const turn = await tx.turns.add(
-        newTurn(deps, session, {
-          kind: "autonomous",
-          fence: slot.lease.fence,
-          description: "went on by itself",
-          ...reserved,
-        }),
-      );
-      const data = { turnId: turn.id, index: turn.index, round: turn.round, kind: "autonomous" };
-      tx.append({ sessionId: session.id, type: "turn.started", text: null, data, at: now });
-      return { turn, since: session.roundOpenedAt ?? now };
-    });
-  const added = await retryWrite(deps, add, () => !slot.isEnding);
+  const added = await slot.write(async (tx) => {
+    const session = await tx.sessions.byId(slot.session.id);
+    if (session === null || session.endedAt !== null) return null;
+    if ((await tx.turns.running(session.id)) !== null) return null;
+    const now = deps.now();
+    // After a failure or a stop, the agent's work is recorded, but a held inbox stays held.
+    if (session.held === null) await openRound(tx, session, now);
+    const reserved = await reserveBegun(deps, tx, session);
+    const decided = { kind: "autonomous", description: "went on by itself", ...reserved } as const;
+    const turn = await tx.turns.add(newTurn(deps, session, { ...decided, fence: slot.lease.fence }));
+    const data = { turnId: turn.id, index: turn.index, round: turn.round, kind: "autonomous" };
+    tx.append({ sessionId: session.id, type: "turn.started", data, at: now });
+    return { turn, since: session.roundOpenedAt ?? now };
+  });
   return added === STALE ? null : added;
 }

@@ -1,4 +1,4 @@
-import type { EntryAuthor, EntryKind } from "../../contract/index.ts";
+import type { EntryKind } from "../../contract/index.ts";
 import {
   type BatchItem,
   type CallbackData,
@@ -163,25 +163,14 @@ async function addTurn(
 ): Promise<TurnRecord> {
   const { session, lease, messages } = order;
   const now = deps.now();
-  const { fence } = lease;
   const description = excerpt(messages[0]?.body ?? order.text, 120);
-  const turn = await tx.turns.add(
-    newTurn(deps, session, { kind: "prompt", fence, description, ...order.reserved }),
-  );
+  const decided = { kind: "prompt", fence: lease.fence, description, ...order.reserved } as const;
+  const turn = await tx.turns.add(newTurn(deps, session, decided));
   const evidence = { state: "working", reason: "starting its turn", confidence: "certain", at: now } as const;
-  await tx.sessions.patch(session.id, {
-    lastActivityAt: now,
-    updatedAt: now,
-    evidence,
-    backgroundUntil: null,
-  });
-  tx.append({
-    sessionId: session.id,
-    type: "turn.started",
-    text: null,
-    data: { turnId: turn.id, index: turn.index, round: turn.round, messages: messages.length },
-    at: now,
-  });
+  const patch = { lastActivityAt: now, updatedAt: now, evidence, backgroundUntil: null };
+  await tx.sessions.patch(session.id, patch);
+  const data = { turnId: turn.id, index: turn.index, round: turn.round, messages: messages.length };
+  tx.append({ sessionId: session.id, type: "turn.started", data, at: now });
   return turn;
 }
 
@@ -198,7 +187,7 @@ async function takeAll(
     await tx.messages.move(message.id, ["queued"], message.body === null ? { ...patch, body } : patch);
     await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now });
     const data = { messageId: message.id, carrier: "prompt", turnId };
-    tx.append({ sessionId, type: "message.taken", text: null, data, at: now });
+    tx.append({ sessionId, type: "message.taken", data, at: now });
   }
   await appendEntries(tx, sessionId, notices);
   await appendMessages(tx, turn, { bodies: rendered.bodies, now });
@@ -237,30 +226,13 @@ export async function landInTranscript(tx: Tx, message: MessageRecord, now: numb
 }
 
 function noticeOf(text: string, at: { turnId: string; at: number }): NewEntry {
-  return {
-    turnId: at.turnId,
-    author: "daemon",
-    kind: "notice",
-    body: { text },
-    isSubagent: false,
-    at: at.at,
-  };
+  return { ...at, author: "daemon", kind: "notice", body: { text }, isSubagent: false };
 }
 
 function entryOf(message: MessageRecord, body: string, at: { turnId: string; at: number }): NewEntry {
-  const text = message.body ?? body;
-  return {
-    turnId: at.turnId,
-    author: authorOf(message),
-    kind: kindOf(message),
-    body: { text, messageId: message.id },
-    isSubagent: false,
-    at: at.at,
-  };
-}
-
-function authorOf(message: MessageRecord): EntryAuthor {
-  return message.senderKind === "outside" ? "person" : message.senderKind;
+  const author = message.senderKind === "outside" ? "person" : message.senderKind;
+  const text = { text: message.body ?? body, messageId: message.id };
+  return { ...at, author, kind: kindOf(message), body: text, isSubagent: false };
 }
 
 function kindOf(message: MessageRecord): EntryKind {

@@ -1,4 +1,4 @@
-import type { Outcome, Receipt, Usage } from "../../contract/index.ts";
+import type { Outcome, Usage } from "../../contract/index.ts";
 import { book, parkedUntil } from "../../domain/budget.ts";
 import type { CallbackData } from "../../domain/callback.ts";
 import { type Landing, type Reach, landingOf } from "../../domain/landing.ts";
@@ -89,18 +89,17 @@ interface Settling {
 async function settleInTx(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
   const { turn, recorder } = settling;
   const now = deps.now();
-  const failed = settling.end.provider == null ? null : { turn, end: settling.end };
-  const retry = failed === null ? null : await retryAfter(deps, tx, failed);
+  const retry = await retryAfter(deps, tx, { turn, end: settling.end });
   const end = retry === null ? settling.end : { ...settling.end, reason: retry.reason };
   const row = await tx.turns.byId(turn.id);
   const session = await tx.sessions.byId(turn.sessionId);
-  if (row === null || session === null) return false;
-  if (row.status !== "running") return false;
+  if (session === null || row?.status !== "running") return false;
   await writeBatch(tx, turn, { batch: settling.batch, now });
   const outcome = outcomeOfTurn(session, row, end);
   const usage = bookedFor(deps, session, { settling, row });
   const { entryCount } = (await tx.sessions.byId(session.id))!;
   await checkpointTurn(tx, { session, turn, seen: recorder.seen, entryIndex: entryCount - 1, now });
+  const durationMs = Math.max(0, now - row.startedAt);
   const settled: Partial<TurnRecord> = {
     status: outcome,
     settledAt: now,
@@ -112,7 +111,7 @@ async function settleInTx(deps: EngineDeps, tx: Tx, settling: Settling): Promise
     usage,
     reservedTokens: null,
     reservedUsd: null,
-    receipt: receiptOfTurn(settling, row, { now, usage }),
+    receipt: receiptOf(recorder.seen, { turns: 1, durationMs, usage, stopReason: end.stopReason }),
   };
   await tx.turns.patchRunning(turn.id, turn.fence, settled);
   const after: TurnRecord = { ...row, ...settled };
@@ -125,7 +124,7 @@ async function settleInTx(deps: EngineDeps, tx: Tx, settling: Settling): Promise
     backgroundUntil: end.background ? now + deps.config.backgroundMs : null,
   });
   const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
-  tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
+  tx.append({ sessionId: session.id, type: "turn.settled", data, at: now });
   const ended = session.endedAt !== null;
   const unlanded = await settleMessages(tx, after, { end, ended, recorder, now });
   await withdrawSilence(tx, session, now);
@@ -147,8 +146,8 @@ function bookedFor(
   { settling, row }: { settling: Settling; row: TurnRecord },
 ): Usage {
   const { end, recorder } = settling;
-  const isResumed = row.attempt > 1;
   const { stopReason } = end;
+  const isResumed = row.attempt > 1;
   const meter = {
     reported: end.usage,
     metered: recorder.usage,
@@ -170,15 +169,6 @@ function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): 
 function reasonOfTurn(outcome: Outcome, turn: TurnRecord, end: TurnEnd): string | null {
   if (outcome === "completed") return null;
   return outcome === "cancelled" ? (turn.stopNote ?? end.reason) : end.reason;
-}
-
-function receiptOfTurn(settling: Settling, row: TurnRecord, at: { now: number; usage: Usage }): Receipt {
-  return receiptOf(settling.recorder.seen, {
-    turns: 1,
-    durationMs: Math.max(0, at.now - row.startedAt),
-    usage: at.usage,
-    stopReason: settling.end.stopReason,
-  });
 }
 
 function evidenceOf(outcome: Outcome, turn: TurnRecord): string {
@@ -221,23 +211,16 @@ async function move(
   message: MessageRecord,
   { landing, now }: { landing: Landing; now: number },
 ): Promise<void> {
-  switch (landing) {
-    case "landed":
-      await landInTranscript(tx, message, now);
-      return;
-    case "unwanted":
-      await makeVoid(tx, message, { reason: "its turn was stopped before it began", now });
-      return;
-    case "unknown":
-      await makeVoid(tx, message, {
-        reason: "it may have reached the agent, and work is not repeated",
-        now,
-      });
-      return;
-    default:
-      await giveBack(tx, message, { repeated: landing === "repeated", now });
-  }
+  if (landing === "landed") await landInTranscript(tx, message, now);
+  else if (landing === "unwanted" || landing === "unknown")
+    await makeVoid(tx, message, { reason: VOID_REASONS[landing], now });
+  else await giveBack(tx, message, { repeated: landing === "repeated", now });
 }
+
+const VOID_REASONS = {
+  unwanted: "its turn was stopped before it began",
+  unknown: "it may have reached the agent, and work is not repeated",
+} as const;
 
 async function settleRound(
   deps: EngineDeps,

@@ -90,7 +90,7 @@ async function take(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer)
     if (message.body === null) await tx.messages.move(message.id, ["taken"], { body: text });
     await startClock(tx, message, { parentMs: runtime.deps.config.triggers.parentMs, now: at });
     const data = { messageId: message.id, carrier: "steer", turnId: turn.id };
-    tx.append({ sessionId: message.sessionId, type: "message.taken", text: null, data, at });
+    tx.append({ sessionId: message.sessionId, type: "message.taken", data, at });
     return text;
   });
   return taken === STALE ? null : taken;

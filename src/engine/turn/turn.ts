@@ -5,7 +5,7 @@ import { providerError, providerReason } from "../../domain/provider-error.ts";
 import { oneLine } from "../../text/fence.ts";
 import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
-import { type AgentListener, startAgent, type AgentStart, UNWANTED } from "../agent/start.ts";
+import { startAgent, type AgentStart, UNWANTED } from "../agent/start.ts";
 import { forkOf, firstPromptContext } from "./first-prompt.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
@@ -44,31 +44,25 @@ export async function ensureAgent(
 }
 
 async function startOrLoad(runtime: Runtime, slot: AgentSlot): Promise<AgentStart> {
-  const { deps } = runtime;
   const canLoad = runtime.agents.get(slot.session.agent)?.load === true;
   const load = canLoad ? slot.session.agentSessionId : null;
-  const fork = await forkOf(deps, slot.session);
-  let started = await startAgent(deps, slot.session, {
-    lease: slot.lease,
-    ...listener(runtime, slot),
-    load,
-    fork,
-  });
-  if (!started.ok && started.isLoadFailure && !slot.isEnding) {
-    slot.recorder?.notice(
-      `the earlier conversation could not be loaded (${oneLine(excerpt(started.reason, REASON_MAX))}); a new one starts`,
-    );
-    started = await startAgent(deps, slot.session, {
-      lease: slot.lease,
-      ...listener(runtime, slot),
-      load: null,
-    });
-  }
-  return started;
+  const started = await open(runtime, slot, { load, fork: await forkOf(runtime.deps, slot.session) });
+  if (started.ok || !started.isLoadFailure || slot.isEnding) return started;
+  slot.recorder?.notice(
+    `the earlier conversation could not be loaded (${oneLine(excerpt(started.reason, REASON_MAX))}); a new one starts`,
+  );
+  return open(runtime, slot, { load: null });
 }
 
-export function listener(runtime: Runtime, slot: AgentSlot): AgentListener {
-  return {
+function open(
+  runtime: Runtime,
+  slot: AgentSlot,
+  conversation: { load: string | null; fork?: string | null },
+): Promise<AgentStart> {
+  const { session, lease } = slot;
+  return startAgent(runtime.deps, session, {
+    lease,
+    ...conversation,
     isWanted: () => !slot.isEnding,
     onUpdate(update) {
       const { recorder } = slot;
@@ -78,17 +72,13 @@ export function listener(runtime: Runtime, slot: AgentSlot): AgentListener {
         slot.usageMeter?.heard(update);
       } else if (slot.agent !== null && !slot.isEnding) autonomous(runtime, slot, update);
     },
-    async onRequest(request) {
-      return answerRequest(runtime, slot, request);
-    },
-  };
+    onRequest: (request) => answerRequest(runtime, slot, request),
+  });
 }
 
 /** Loads the agent's conversation; does not start a new one if that fails. */
 export async function loadAgent(runtime: Runtime, slot: AgentSlot): Promise<AgentStart> {
-  const { session, lease } = slot;
-  const load = session.agentSessionId;
-  return slot.start(() => startAgent(runtime.deps, session, { lease, ...listener(runtime, slot), load }));
+  return slot.start(() => open(runtime, slot, { load: slot.session.agentSessionId }));
 }
 
 /** Sends the prompt and waits for its end. Sends nothing if a stop came while the agent started. */
@@ -227,14 +217,8 @@ export function endOfStart(start: { isUnwanted: boolean; reason: string }): Turn
 }
 
 function notStarted(reason: string): TurnEnd {
-  return {
-    stopReason: "not_started",
-    reach: "unsent",
-    outcome: "failed",
-    reason,
-    usage: null,
-    background: false,
-  };
+  const end = { outcome: "failed", reason, usage: null, background: false } as const;
+  return { ...end, stopReason: "not_started", reach: "unsent" };
 }
 
 /** Returns one of a closed list of reasons, for the callback. */

@@ -4,7 +4,17 @@ import type { UserHome } from "../../history/port.ts";
 import type { Log } from "../../log.ts";
 import type { Service, UsageFiles } from "../deps.ts";
 import type { ThreadRpc } from "../../system/thread-rpc.ts";
-import type { UsageOptions, UsageSide } from "./protocol.ts";
+
+export interface UsageOptions {
+  readonly userHome: UserHome;
+  /** Additional folders per format, from the configuration. */
+  readonly roots: Readonly<Record<string, readonly string[]>>;
+}
+
+export type UsageSide = {
+  readonly total: (asked: { agent: string; id: string }) => Promise<Usage | null>;
+  readonly forget: (id: string) => void;
+};
 
 /** Agents whose session files record the usage of each model call. */
 const COVERED: ReadonlySet<string> = new Set(["claude", "codex", "gemini", "opencode"]);

@@ -1,10 +1,11 @@
 // The thread that reads the usage of running sessions from their agents' files.
 import { parentPort, workerData } from "node:worker_threads";
 import type { Usage } from "../../contract/index.ts";
+import { addUsage } from "../../domain/receipt.ts";
 import { historyReaders } from "../../history/index.ts";
 import type { FoundSession, HistoryReader, ReadState } from "../../history/port.ts";
 import { ThreadRpc } from "../../system/thread-rpc.ts";
-import type { UsageOptions, UsageSide } from "./protocol.ts";
+import type { UsageOptions, UsageSide } from "./thread.ts";
 
 interface Reading {
   readonly found: FoundSession;
@@ -77,14 +78,7 @@ async function readOn(reader: HistoryReader, reading: Reading): Promise<Usage | 
   const { state } = reading;
   if (state === null) return null;
   const all = [state.facts, ...Object.values(state.inline)].map((facts) => facts.usage);
-  const sum = (name: "inputTokens" | "cachedTokens" | "outputTokens"): number =>
-    all.reduce((total, usage) => total + usage[name], 0);
-  return {
-    inputTokens: sum("inputTokens"),
-    cachedTokens: sum("cachedTokens"),
-    outputTokens: sum("outputTokens"),
-    usd: state.facts.usage.usd,
-  };
+  return { ...all.reduce(addUsage), usd: state.facts.usage.usd };
 }
 
 const rpc = new ThreadRpc<Record<string, never>>((packet) => port.postMessage(packet), handlers);
