@@ -1,8 +1,8 @@
 import { hasFigure, isPlaceholder } from "./name.ts";
 import type { Secret } from "./shape.ts";
 
-/** The rest of one command; a pipe, a semicolon or `&&` begins the next. */
-const REST = String.raw`(?=\s)(?:[^\n|;&]|[;&](?![\s&])){0,200}?\s`;
+/** The rest of one command. A pipe, a semicolon, `&&`, or a line break without a backslash ends it. */
+const REST = String.raw`(?=\s)(?:[^\n|;&]|[;&](?![\s&])){0,200}?(?:[^\S\n]|(?<=\\\r?)\n)`;
 /** The start of a word, also after a line break written as in JSON. */
 const WORD_START = String.raw`(?:(?<![\w.])|(?<=\\[nrt]))`;
 const command = (names: string, secret: string): RegExp =>
@@ -66,7 +66,6 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
 export const LEADS =
   /bearer|identified|curl|mysql|mariadb|sshpass|redis-cli|login|ngrok|sqlplus|sqlldr|expdp|impdp|rman/i;
 
-/** Finds secrets by the command or the scheme before them. */
 export function spelledIn(text: string): Secret[] {
   if (!LEADS.test(text)) return [];
   const found: Secret[] = [];

@@ -109,6 +109,7 @@ export const SPELLINGS = [
 
 /** Texts that look like a secret and are none. */
 export const INNOCENT = [
+  "sqlplus / as sysdba @scripts/run.sql\npostgres://db:5432/app?email=a@b.example",
   'sessionKey: "agent:main:abc123def456"',
   '{"sessionKey":"0190a1b2-0000-7000-8000-123456789012"}',
   "sqlplus / as sysdba @scripts/run2.sql",
