@@ -72,7 +72,6 @@ export function extend(
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
 }
 
-/** Returns whether a turn has used up its reservation in any unit. */
 export function isReached(used: Record<Metered, number>, reserved: Amount): boolean {
   return METERED.some((unit) => {
     const held = reserved[unit];

@@ -48,7 +48,6 @@ export interface CallbackContext {
   stillAtWork: readonly string[];
   /** Whether the daemon can wake the parent; only then the text says that results arrive by themselves. */
   wakeable: boolean;
-  /** The callback may have been delivered before. */
   repeated: boolean;
   /** The reader has already ended a turn of this round with a message, which is its report so far. */
   hasReported?: boolean;
@@ -108,7 +107,6 @@ export function batchLength(items: readonly BatchItem[]): number {
   return length;
 }
 
-/** Returns what is wrong with a template, in one sentence; null if nothing is. */
 export function checkTemplate(template: string): string | null {
   const problem = templateProblem(template);
   return problem === null ? null : `The callback template cannot be used: ${problem}.`;
@@ -282,7 +280,6 @@ function leftover(left: CallbackData["left"]): string {
   return `${what} could not be stopped: ${names.join(", ")}; the user is told`;
 }
 
-/** Lines between the receipt and the report that only some callbacks have. */
 function notes(data: CallbackData): string[] {
   const lines: string[] = [];
   const denied = deniedLine(data.receipt);

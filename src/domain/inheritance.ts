@@ -39,7 +39,6 @@ export interface BriefInput {
 
 export interface Brief {
   readonly text: string;
-  /** Sections that did not fit whole. */
   readonly cut: readonly ("checkpoint" | "constraints")[];
 }
 

@@ -28,7 +28,6 @@ export function field(text: string, max: number): string {
   return escaped(oneLine(text, max));
 }
 
-/** Like `asData`, folded into one line. */
 export function inline(text: string): string {
   return asData(folded(visible(text)));
 }

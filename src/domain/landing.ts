@@ -4,14 +4,13 @@ import type { Carrier, MessageKind } from "../contract/index.ts";
 export interface TakenMessage {
   readonly kind: MessageKind;
   readonly carrier: Carrier | null;
-  /** For a steer. */
+  /** Only a steer can be acknowledged. */
   readonly isAcknowledged: boolean;
   readonly reach: Reach;
   /** The agent worked after the prompt was sent: it wrote, thought, planned or called a tool. */
   readonly hasBegun: boolean;
   /** Whether the agent's own record contains the message; null if no record could be read. */
   readonly inRecord: boolean | null;
-  /** A caller stopped the turn. */
   readonly isStopped: boolean;
 }
 

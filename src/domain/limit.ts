@@ -44,7 +44,6 @@ export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | nu
   return countLimit(facts, limits) ?? paceLimit(facts, limits);
 }
 
-/** Returns the limit that forbids one more open round; null if none does. */
 export function countLimit(facts: CountFacts, limits: Limits): LimitRefusal | null {
   const { length } = facts.openChildren;
   if (length >= limits.childrenMax) {

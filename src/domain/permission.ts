@@ -90,14 +90,12 @@ function mayCall({ tools, disallowedTools }: Lists, tool: string): boolean {
 
 type Lists = Pick<Effective, "tools" | "disallowedTools">;
 
-/** Returns why an agent cannot be restricted to these lists of tools; null if it can. */
 export function toolProblem(agent: Pick<Agent, "name" | "tools">, lists: Lists): string | null {
   const wanted = [...(ownToolsOf(lists.tools) ?? []), ...(ownToolsOf(lists.disallowedTools ?? []) ?? [])];
   if (agent.tools !== undefined || (lists.tools === null && wanted.length === 0)) return null;
   return `${agent.name} cannot be restricted to a list of tools`;
 }
 
-/** Returns why an agent cannot be restricted to these of the person's MCP servers; null if it can. */
 export function serverProblem(
   agent: Pick<Agent, "name" | "servers">,
   servers: readonly string[] | null,

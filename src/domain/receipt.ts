@@ -42,7 +42,6 @@ export interface Seen {
   /** Indexes of each call in the lists above, by the agent's call id. */
   places: Map<string, { call: number; command: number | null }>;
   lastCallId: string | null;
-  /** The turn's last plan; null if it made none. */
   plan: readonly { title: string; status: string }[] | null;
   /** How often the turn's calls named each file. */
   touched: Map<string, number>;

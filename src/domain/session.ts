@@ -8,7 +8,6 @@ export interface RoundFacts {
   readonly roundOpenedAt: number | null;
   readonly held: boolean;
   readonly turnRunning: boolean;
-  /** Outcome of the round's last turn; null if it has had none. */
   readonly lastTurn: Outcome | null;
   /** Messages in state queued or taken. */
   readonly openMessages: number;

@@ -13,7 +13,6 @@ export interface Silence {
   } | null;
 }
 
-/** Says how long the agent has been silent, and the known reason. */
 export function silenceWords(silence: Silence): string {
   return `nothing heard for ${duration(silence.silentMs)}: ${knownOf(silence)}`;
 }

@@ -78,11 +78,10 @@ export type SlotEvent<A, T> =
   | { readonly type: "plan"; readonly turn: T; readonly isSentBack: boolean }
   | { readonly type: "settled"; readonly turn: T; readonly hasBackground: boolean; readonly at: number }
   | { readonly type: "claim" }
-  /** Nothing was claimed. */
   | { readonly type: "releaseClaim"; readonly at: number }
   /** The idle agent has started to work by itself. */
   | { readonly type: "beginAutonomous" }
-  /** The work after `beginAutonomous` led to no turn. */
+  /** That work led to no turn. */
   | { readonly type: "dropAutonomous"; readonly at: number }
   | { readonly type: "backgroundOver" }
   | { readonly type: "exited"; readonly agent: A }
@@ -131,7 +130,6 @@ export function evolve<A, T>(slot: Slot<A, T>, event: SlotEvent<A, T>): Evolved<
   }
 }
 
-/** Returns the turn that this slot has yet to settle. */
 export function turnOf<T>(slot: Slot<unknown, T>): T | null {
   if (slot.phase === "ending") return slot.unsettled?.turn ?? null;
   return slot.phase === "idle" || slot.phase === "gone" ? null : slot.turn;

@@ -172,5 +172,4 @@ const emptyContext = {
   next: "",
 };
 
-/** The fields that a template may use. */
 export type TemplateContext = Readonly<typeof emptyContext>;

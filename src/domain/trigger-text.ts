@@ -2,7 +2,6 @@ import { triggerLine } from "./callback.ts";
 import { fence, oneLine, withoutDeliveryLines } from "../text/fence.ts";
 import { count, duration } from "../text/quantity.ts";
 
-/** The sender of a trigger, as shown to its reader. */
 export interface TriggerSender {
   /** Shown as `Child`, `Session` or, from outside, the name of the system. */
   readonly kind: "child" | "session" | "outside";

@@ -1,12 +1,12 @@
 import type { FoundSession, SessionFacts } from "../history/port.ts";
-import type { NewHistory } from "../store/port/store.ts";
+import type { SessionRecord } from "../store/port/store.ts";
 import { folderScope } from "../system/folder.ts";
-import type { Knowledge, Member } from "./catalog.ts";
+import { isKept, type Knowledge, type Member, recordChange, storedFields } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
 import { isExcluded } from "./excluded.ts";
 import { sessionIdOf } from "./identity.ts";
-import { doubt, livenessIn } from "./live-list.ts";
-import { judgeFamily, lineageIn, type Verdict } from "./judge.ts";
+import { judgeNow } from "./live-list.ts";
+import { lineageIn, type Verdict } from "./judge.ts";
 import type { NewMember, OwnSession } from "./thread/protocol.ts";
 import { newRow } from "./row.ts";
 import { slices } from "./slice.ts";
@@ -40,40 +40,29 @@ export async function addFound(context: Context, news: FamilyNews): Promise<Memb
   await adoptOrphans(context, news);
   const known = await catalog.knowledge(familyKey);
   const base = baseOf(context, news);
-  const members = discoveries.map((discovery) => memberOf(context, discovery, { news, base }));
-  for (const [i, { facts, found }] of discoveries.entries()) {
-    const { kind } = members[i] as Member;
-    catalog.put(members[i] as Member);
-    if (kind === "imported" || kind === "ours") known.set(found.key, glanced(facts));
+  const added = discoveries.map((discovery) => ({
+    discovery,
+    member: memberOf(context, discovery, { news, base }),
+  }));
+  for (const { discovery, member } of added) {
+    catalog.put(member);
+    if (isKept(member)) known.set(member.key, glanced(discovery.facts));
   }
-  const verdicts = judgeFamily({
-    judge: context.judge,
-    reader: first.reading.reader,
-    familyKey,
-    known,
-    ...(await livenessIn(context, { familyKey, known, reading: first.reading })),
-  });
-  doubt(context, { familyKey, known, verdicts });
-  const rows = discoveries.map((discovery, i) =>
-    newMember(context, discovery, {
-      member: members[i] as Member,
-      base,
-      verdict: verdicts.get(discovery.found.key),
-    }),
-  );
-  for (const slice of slices([...rows.keys()], ROWS_MAX)) {
-    const numbers = await rpc.ask(
-      "add",
-      slice.map((i) => rows[i] as NewMember),
-    );
-    for (const [at, i] of slice.entries()) (members[i] as Member).no = numbers[at] as number;
+  const verdicts = await judgeNow(context, { familyKey, known, reading: first.reading });
+  const rows = added.map(({ discovery, member }) => ({
+    member,
+    row: newMember(context, discovery, { member, base, verdict: verdicts.get(member.key) }),
+  }));
+  for (const slice of slices(rows, ROWS_MAX)) {
+    const newMembers = slice.map(({ row }) => row);
+    const numbers = await rpc.ask("add", newMembers);
+    for (const [i, { member }] of slice.entries()) member.no = numbers[i] as number;
     context.progress.tell();
   }
-  return members.filter(({ kind }) => kind === "imported" || kind === "ours");
+  return added.map(({ member }) => member).filter(isKept);
 }
 
-/** A family's position among the sessions in the store. */
-export interface Base {
+interface Base {
   readonly rootId: string;
   /** The root session's id; null while its file has not been found. */
   readonly sessionId: string | null;
@@ -170,35 +159,33 @@ function newMember(
   at: { member: Member; base: Base; verdict: Verdict | undefined },
 ): NewMember {
   const { member, base, verdict } = at;
-  const { node } = context.options;
-  const isKept = member.kind === "imported" || member.kind === "ours";
-  const record: NewHistory = {
-    key: found.key,
-    node,
-    agent: reading.reader.agent,
-    agentId: found.id,
-    format: found.format,
-    path: found.path,
+  const { agent } = reading.reader;
+  const record = {
+    ...storedFields(member),
+    node: context.options.node,
+    agent,
     found: found as unknown as Record<string, unknown>,
-    familyKey: member.familyKey,
-    hostKey: null,
-    sessionId: member.sessionId,
-    rootId: member.rootId,
-    kind: member.kind,
-    stamp: found.stamp,
-    sizeBytes: found.sizeBytes,
     problem,
     changedAt: Math.round(found.changedAt),
     status: verdict?.status ?? null,
-    facts: isKept ? { facts, inline: {} } : null,
+    facts: isKept(member) ? { facts, inline: {} } : null,
   };
   if (member.kind !== "imported" || verdict === undefined) return { record, session: null };
-  const lineage = lineageIn(context.catalog, member, verdict);
-  const told = { ...verdict.told, ...lineage, changedAt: found.changedAt };
-  Object.assign(member, { ...lineage, state: told.judgement.state });
-  const { agent } = reading.reader;
-  const identity = { id: member.sessionId, rootId: member.rootId, agent, node, scope: base.scope };
-  return { record, session: newRow(told, { ...identity, now: Date.now() }) };
+  const { changedAt } = found;
+  return { record, session: newSession(context, member, { verdict, agent, scope: base.scope, changedAt }) };
+}
+
+export function newSession(
+  { catalog, options }: Context,
+  member: Member,
+  of: { verdict: Verdict; agent: string; scope: string; changedAt: number },
+): SessionRecord {
+  const { verdict, agent, scope, changedAt } = of;
+  const lineage = lineageIn(catalog, member, verdict);
+  Object.assign(member, { ...lineage, state: verdict.told.judgement.state });
+  const { sessionId: id, rootId } = member;
+  const identity = { id, rootId, agent, node: options.node, scope, now: Date.now() };
+  return newRow({ ...verdict.told, ...lineage, changedAt }, identity);
 }
 
 /** Sub-agents that were found before their root session join its family now. */
@@ -207,7 +194,7 @@ async function adoptOrphans(context: Context, { familyKey, discoveries }: Family
   if (top === undefined) return;
   const orphans = context.catalog.family(`gone:${top.found.format}:${top.found.id}`);
   for (const orphan of orphans) context.catalog.regroup(orphan, familyKey);
-  const changes = orphans.map(({ no, rootId }) => ({ no, rootId, record: { familyKey }, session: null }));
+  const changes = orphans.map((orphan) => recordChange(orphan, { familyKey }));
   if (changes.length > 0) await context.rpc.ask("change", changes);
 }
 

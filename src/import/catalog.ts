@@ -5,7 +5,7 @@ import type { FoundSession, HistoryReader, ReadState, SessionFacts } from "../hi
 import type { HistoryKnown, HistoryRecord } from "../store/port/store.ts";
 import type { ThreadRpc } from "../system/thread-rpc.ts";
 import type { Counted, Reading } from "./context.ts";
-import type { StoreSide } from "./thread/protocol.ts";
+import type { MemberChange, StoreSide } from "./thread/protocol.ts";
 
 /** A session or sub-agent on disk, without its contents. */
 export interface Member extends HistoryKnown {
@@ -60,12 +60,12 @@ export class Catalog {
     this.members.set(member.key, member);
     addTo(this.#families, member.familyKey, member.key);
     addTo(this.#byAgentId, `${member.format} ${member.agentId}`, member.key);
-    if (member.hostKey === null) this.#lies(member, member.path);
+    if (member.hostKey === null) this.#indexPath(member);
   }
 
-  #lies(member: Member, file: string): void {
-    addTo(this.#byPath, file, member.key);
-    this.#folders.add(path.dirname(file));
+  #indexPath(member: Member): void {
+    addTo(this.#byPath, member.path, member.key);
+    this.#folders.add(path.dirname(member.path));
   }
 
   isFolder(folder: string): boolean {
@@ -75,7 +75,7 @@ export class Catalog {
   move(member: Member, file: string): void {
     this.#byPath.get(member.path)?.delete(member.key);
     member.path = file;
-    this.#lies(member, file);
+    this.#indexPath(member);
   }
 
   drop(key: string): void {
@@ -177,7 +177,7 @@ export function countAll(catalog: Catalog, readings: readonly Reading[]): Counte
   for (const member of catalog.members.values()) {
     if (member.goneAt !== null) continue;
     if (member.kind === "excluded" || member.isLeftOut) counted.excluded += 1;
-    if (member.kind !== "imported" && member.kind !== "ours") continue;
+    if (!isKept(member)) continue;
     if (member.hostKey === null) {
       counted.files += 1;
       counted.bytes += member.sizeBytes;
@@ -202,9 +202,22 @@ function isBelow({ hostKey, found, familyKey, key }: Member): boolean {
   return hostKey !== null || found?.isSubagent === true || familyKey !== key;
 }
 
-/** Whether new content of its file is read from now on. */
-export function isFollowed({ kind, isLeftOut }: Member): boolean {
-  return (kind === "imported" || kind === "ours") && !isLeftOut;
+export function isFollowed(member: Member): boolean {
+  return isKept(member) && !member.isLeftOut;
+}
+
+export function isKept({ kind }: Member): boolean {
+  return kind === "imported" || kind === "ours";
+}
+
+export function storedFields(member: Member) {
+  const { key, agentId, format, path: file, familyKey, hostKey, sessionId } = member;
+  const { rootId, kind, stamp, sizeBytes } = member;
+  return { key, agentId, format, path: file, familyKey, hostKey, sessionId, rootId, kind, stamp, sizeBytes };
+}
+
+export function recordChange({ no, rootId }: Member, record: MemberChange["record"]): MemberChange {
+  return { no, rootId, record, session: null };
 }
 
 export function isOpen(member: Member): boolean {

@@ -46,7 +46,6 @@ export interface Growth {
 
 export interface Doubt {
   readonly format: string;
-  /** The root session's id in the agent's list. */
   readonly rootId: string;
   readonly until: number;
 }

@@ -1,12 +1,11 @@
 import { stat } from "node:fs/promises";
-import { setTimeout as rest } from "node:timers/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import type { LiveSession, ProcessProbe } from "../history/port.ts";
 import type { Knowledge, Member } from "./catalog.ts";
 import { type Context, GROWN_MS, type Reading, seenWorking } from "./context.ts";
 import type { CurrentTasks, ImportTask } from "./thread/current-tasks.ts";
-import type { JudgeInput, Verdict } from "./judge.ts";
+import { judgeFamily, type JudgeInput, type Verdict } from "./judge.ts";
 
-/** The minimum time between two readings of a list. */
 const LEAST_MS = 100;
 /** File timestamps are coarse: a file's time may be this much earlier than the write. */
 const TICK_MS = 10;
@@ -60,7 +59,7 @@ export class LiveList {
     const { format } = reading.reader;
     const waitMs = (this.#kept.get(format)?.at ?? 0) + LEAST_MS - Date.now();
     if (waitMs <= 0) return this.#begin(reading);
-    const next = this.#next.get(format) ?? rest(waitMs).then(() => this.#begin(reading));
+    const next = this.#next.get(format) ?? delay(waitMs).then(() => this.#begin(reading));
     this.#next.set(format, next);
     return next;
   }
@@ -83,8 +82,20 @@ interface FamilyAsked {
   readonly known: ReadonlyMap<string, Knowledge>;
 }
 
+export async function judgeNow(
+  context: Context,
+  asked: FamilyAsked & { reading: Reading },
+): Promise<Map<string, Verdict>> {
+  const { familyKey, known, reading } = asked;
+  const { judge } = context;
+  const liveness = await livenessIn(context, asked);
+  const verdicts = judgeFamily({ judge, reader: reading.reader, familyKey, known, ...liveness });
+  doubt(context, { familyKey, known, verdicts });
+  return verdicts;
+}
+
 /** Returns who works on a family, from its agent's list and from observed growth of its files. */
-export async function livenessIn(
+async function livenessIn(
   context: Context,
   { familyKey, known, reading }: FamilyAsked & { reading: Reading },
 ): Promise<Pick<JudgeInput, "listed" | "seenWorking" | "isRecent">> {
@@ -122,7 +133,7 @@ export async function noticeGrowth(
 }
 
 /** Remembers verdicts that rest on a missing process, so that they are checked again for a while. */
-export function doubt(
+function doubt(
   context: Context,
   { familyKey, known, verdicts }: FamilyAsked & { verdicts: ReadonlyMap<string, Verdict> },
 ): void {

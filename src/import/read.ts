@@ -1,7 +1,7 @@
 import { redact } from "../secrets/redact.ts";
 import type { HistoryEntry, HistoryReader, LeftBehind, ReadBatch } from "../history/port.ts";
 import type { HistoryRecord, ImportedEntry } from "../store/port/store.ts";
-import { type Knowledge, type Member, stateOf } from "./catalog.ts";
+import { type Knowledge, type Member, recordChange, stateOf } from "./catalog.ts";
 import type { Outbox } from "./thread/outbox.ts";
 import type { PrefixFilter } from "./shared-prefix.ts";
 import type { RewrittenFiles } from "./rewritten-file.ts";
@@ -23,7 +23,6 @@ export interface ReadRequest {
   readonly onBytes: (bytesRead: number) => void;
 }
 
-/** The maximum number of entries in one write, which must be short. */
 const ENTRIES_MAX = 160;
 const BODY_BYTES_MAX = 256 * 1024;
 /** After this many bytes the read position is saved; after a crash nothing before it is read again. */
@@ -64,7 +63,7 @@ const NO_BAD: Bad = { bad: [], badCount: 0 };
 /** Saves the read position; the store accepts it only if everything before it was stored. */
 async function keep(outbox: Outbox, member: Member, known: Knowledge): Promise<void> {
   const record = { ...recordOf(known), readBytes: member.readBytes };
-  await outbox.change([{ no: member.no, rootId: member.rootId, record, session: null }]);
+  await outbox.change([recordChange(member, record)]);
 }
 
 export function recordOf({ facts, inline, place, badCount, bad }: Knowledge) {
@@ -103,7 +102,6 @@ function knowledgeAfter(batch: ReadBatch, bad: Bad): Knowledge {
   };
 }
 
-/** Sends entries to the store, in order for each session. */
 class Sender {
   readonly #outbox: Outbox;
   readonly #request: ReadRequest;

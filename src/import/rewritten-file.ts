@@ -28,7 +28,6 @@ export class RewrittenFiles {
     this.#open.delete(fileKey);
   }
 
-  /** If the notice is due, adds it to the entries of one session. */
   async withNotice(
     fileKey: string,
     { no }: Member,

@@ -135,7 +135,6 @@ function clean<T extends string | null>(text: T): T {
   return text === null ? text : (redact(text) as T);
 }
 
-/** Describes the call that started the session, and how the two were linked. */
 function asked({ facts, callId, link }: Told): Record<string, unknown> {
   if (!facts.isSubagent) return {};
   const { agentType, name, description } = facts;

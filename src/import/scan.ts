@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { noFacts } from "../history/facts.ts";
 import type { FoundSession, HistoryReader, SessionFacts } from "../history/port.ts";
 import { isInside } from "../system/folder.ts";
-import { isFollowed, type Member } from "./catalog.ts";
+import { isFollowed, type Member, recordChange } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
 import { isExcluded } from "./excluded.ts";
 import { addFound, type Discovery } from "./add-found.ts";
@@ -11,7 +11,6 @@ import { whySetAside } from "./thread/restarts.ts";
 import { redactFacts } from "./row.ts";
 import { slices } from "./slice.ts";
 
-/** How many files are glanced at in parallel. */
 const GLANCES_MAX = 16;
 
 /**
@@ -147,7 +146,7 @@ function notice(
     const changedAt = Math.round(found.changedAt);
     const plain = found as unknown as Record<string, unknown>;
     const record = { found: plain, path: file, stamp, sizeBytes, changedAt, goneAt: null };
-    changes.push({ no: member.no, rootId: member.rootId, record, session: null });
+    changes.push(recordChange(member, record));
   }
   return isFollowed(member) && member.readStamp !== found.stamp;
 }
@@ -155,11 +154,7 @@ function notice(
 /** A session stays when its file is gone: it is only marked as gone. */
 async function noticeGone(
   context: Context,
-  {
-    format,
-    seen,
-    unreadable,
-  }: { format: string; seen: ReadonlySet<string>; unreadable: ReadonlySet<string> },
+  { format, seen, unreadable }: { format: string; seen: Set<string>; unreadable: ReadonlySet<string> },
   changes: MemberChange[],
 ): Promise<void> {
   const goneAt = Date.now();
@@ -173,7 +168,7 @@ async function noticeGone(
     // A database outlives its sessions, so its existence does not prove that a session still exists.
     if (isThere && context.catalog.byPath(member.path).length === 1) continue;
     member.goneAt = goneAt;
-    changes.push({ no: member.no, rootId: member.rootId, record: { goneAt }, session: null });
+    changes.push(recordChange(member, { goneAt }));
   }
 }
 

@@ -13,7 +13,6 @@ export const READ_TEXT_MAX = TEXT_MAX + 4 * 1024;
 const INPUT_STRING_MAX = 1024;
 const LIST_MAX = 100;
 
-/** Turns an entry into its stored form: redacted, cut to the stored length, its body as JSON. */
 export function toEntry(entry: HistoryEntry): ImportedEntry {
   const { author, kind, isSubagent, at } = entry;
   const body = JSON.stringify(replacing(entry, capped(redactDeep(entry.body))));

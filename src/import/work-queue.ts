@@ -3,7 +3,6 @@ export interface WorkItem<Kind extends string> {
   readonly kind: Kind;
   readonly key: string;
   readonly run: () => Promise<void>;
-  /** The earliest start. Default: now. */
   readonly dueAt?: number;
   /** Among the due items of one kind, the one with the highest rank runs first. */
   readonly rank?: number;
@@ -22,10 +21,8 @@ interface Lane {
 }
 
 interface Setup<Kind extends string> {
-  /** How many items of each kind run at once. */
   readonly limits: Readonly<Record<Kind, number>>;
   readonly signal: AbortSignal;
-  /** Called when the last item of a kind is done. */
   readonly onIdle: (kind: Kind) => void;
 }
 

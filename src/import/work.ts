@@ -1,18 +1,18 @@
 import type { ReadBatch } from "../history/port.ts";
-import type { Knowledge, Member } from "./catalog.ts";
+import { type Knowledge, type Member, recordChange, storedFields } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
 import { inlineKey, sessionIdOf } from "./identity.ts";
-import { judgeFamily, lineageIn, type Verdict } from "./judge.ts";
+import { lineageIn, type Verdict } from "./judge.ts";
 import { ThreadRpcError } from "../system/thread-rpc.ts";
-import { doubt, livenessIn, noticeGrowth } from "./live-list.ts";
+import { judgeNow, noticeGrowth } from "./live-list.ts";
 import type { MemberChange } from "./thread/protocol.ts";
 import { PrefixFilter } from "./shared-prefix.ts";
-import { scopeOf } from "./add-found.ts";
+import { newSession, scopeOf } from "./add-found.ts";
 import { Outbox } from "./thread/outbox.ts";
 import { type ReadRequest, readMember, recordOf } from "./read.ts";
 import { RewrittenFiles, refsOf } from "./rewritten-file.ts";
 import { whySetAside } from "./thread/restarts.ts";
-import { newRow, redactFacts, rowPatch } from "./row.ts";
+import { redactFacts, rowPatch } from "./row.ts";
 import { slices } from "./slice.ts";
 
 /** The number of sessions whose last change is remembered. */
@@ -20,7 +20,6 @@ const SENT_MAX = 20_000;
 const CHANGES_MAX = 16;
 const LONG_BYTES = 8 * 1024 * 1024;
 
-/** Reads files and judges families, one task at a time for each family. */
 export class Work {
   readonly #context: Context;
   /** By key: the last change sent to the store, so that only real changes are sent. */
@@ -34,7 +33,6 @@ export class Work {
     this.#rewritten = new RewrittenFiles(context.rpc);
   }
 
-  /** Reads these files of one family to their ends, then judges the family. */
   read(familyKey: string, members: readonly Member[], isLive: boolean): Promise<void> {
     return this.#together(familyKey, async (known, outbox) => {
       for (const member of members) await this.#readOne(member, { known, isLive, outbox });
@@ -101,9 +99,7 @@ export class Work {
     progress.tell();
     // A file that cannot be read is retried when it changes; everything else continues.
     if (read instanceof Error) {
-      await outbox.change([
-        { ...at(member), record: { problem: read.message, readStamp: stamp }, session: null },
-      ]);
+      await outbox.change([recordChange(member, { problem: read.message, readStamp: stamp })]);
       return;
     }
     if (read !== null) known.set(member.key, read);
@@ -112,7 +108,7 @@ export class Work {
     }
     const kept = { readStamp: stamp, readBytes: member.readBytes, problem: null };
     const record = { ...(read === null ? {} : recordOf(read)), ...kept };
-    await outbox.change([{ ...at(member), record, session: null }]);
+    await outbox.change([recordChange(member, record)]);
   }
 
   /** First reads the session that this one continues; that session never waits for another. */
@@ -145,18 +141,11 @@ export class Work {
   }
 
   async #judge(familyKey: string, known: Map<string, Knowledge>, outbox: Outbox): Promise<void> {
-    const { catalog, judge } = this.#context;
+    const { catalog } = this.#context;
     const [some] = catalog.family(familyKey);
     if (some === undefined) return;
     const reading = this.#readingOf(some);
-    const verdicts = judgeFamily({
-      judge,
-      reader: reading.reader,
-      familyKey,
-      known,
-      ...(await livenessIn(this.#context, { familyKey, known, reading })),
-    });
-    doubt(this.#context, { familyKey, known, verdicts });
+    const verdicts = await judgeNow(this.#context, { familyKey, known, reading });
     const changes: MemberChange[] = [];
     for (const [key, verdict] of verdicts) {
       const member = catalog.members.get(key) ?? (await this.#addInside(key, verdict, known));
@@ -183,11 +172,9 @@ export class Work {
     if (this.#sent.get(member.key) === text) return null;
     if (this.#sent.size > SENT_MAX) this.#sent.clear();
     this.#sent.set(member.key, text);
-    const session =
-      member.kind === "imported"
-        ? { id: member.sessionId, patch: { ...patch, updatedAt: Date.now() } }
-        : null;
-    return { ...at(member), record, session };
+    const isImported = member.kind === "imported";
+    const session = isImported ? { id: member.sessionId, patch: { ...patch, updatedAt: Date.now() } } : null;
+    return { ...recordChange(member, record), session };
   }
 
   /** Returns the session of a sub-agent inside this file. Its lineage is known once the family is judged. */
@@ -217,26 +204,14 @@ export class Work {
   async #addRow(host: Member, key: string, verdict: Verdict): Promise<Member> {
     const { catalog, rpc, options } = this.#context;
     const { agent } = this.#readingOf(host).reader;
-    const { node } = options;
     const own = { key, agentId: verdict.told.facts.id, hostKey: host.key, sessionId: sessionIdOf(key) };
     const kind = host.kind === "ours" ? "imported" : host.kind;
-    const member: Member = { ...host, ...own, kind, found: null, state: verdict.told.judgement.state };
+    const member: Member = { ...host, ...own, kind, found: null };
     const changedAt = Math.round(host.found?.changedAt ?? Date.now());
-    const { format, path, familyKey, stamp, sizeBytes, rootId } = member;
-    const where = { node, agent, format, path, familyKey, stamp, sizeBytes, rootId, kind, changedAt };
-    const record = { ...own, ...where, found: {}, problem: null, facts: null, status: verdict.status };
-    Object.assign(member, lineageIn(catalog, member, verdict));
-    const session = newRow(
-      { ...verdict.told, ...lineageIn(catalog, member, verdict), changedAt },
-      {
-        id: own.sessionId,
-        rootId,
-        agent,
-        node,
-        scope: scopeOf(this.#context, { facts: { cwd: host.cwd }, known: host.scope }),
-        now: Date.now(),
-      },
-    );
+    const scope = scopeOf(this.#context, { facts: { cwd: host.cwd }, known: host.scope });
+    const session = newSession(this.#context, member, { verdict, agent, scope, changedAt });
+    const unread = { found: {}, problem: null, facts: null, status: verdict.status };
+    const record = { ...storedFields(member), ...unread, node: options.node, agent, changedAt };
     const [no] = await rpc.ask("add", [{ record, session }]);
     member.no = no as number;
     catalog.put(member);
@@ -248,8 +223,4 @@ export class Work {
     if (reading === undefined) throw new Error(`no reader for the format ${format}`);
     return reading;
   }
-}
-
-function at({ no, rootId }: Member): { no: number; rootId: string } {
-  return { no, rootId };
 }

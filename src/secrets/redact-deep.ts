@@ -33,7 +33,6 @@ function deep(value: unknown, name: string | null, { levels, clean }: Walk): unk
 
 const QUOTED = { quoted: true, spelled: false, next: "end" } as const;
 
-/** Redacts a text that belongs to a name, as in a record. */
 export function redactNamed(name: string, text: string): string {
   return named(text, name, redact);
 }

@@ -2,12 +2,11 @@ import { passwordsInAddresses } from "./detect/address.ts";
 import { keyBlocksIn } from "./detect/block.ts";
 import { spelledIn } from "./detect/command.ts";
 import { namedIn } from "./detect/field.ts";
-import { type Secret, Spans, type Tail, shapesIn } from "./detect/shape.ts";
+import { MARK, type Secret, Spans, type Tail, shapesIn } from "./detect/shape.ts";
 import { firstChars } from "../text/fence.ts";
 
 /** A shorter text cannot hold a name with its value. */
 const LENGTH_MIN = 7;
-const MARK = /\[redacted: [a-z0-9 .]{1,32}\]/g;
 
 /**
  * Returns text that may be kept and shown: everything that looks like a secret, or follows the name of one,
@@ -19,7 +18,6 @@ export function redact(text: string): string {
   return all.length === 0 ? text : shownPart(text, all, { from: 0, to: text.length });
 }
 
-/** Returns a part of a text with marks in place of its secrets. */
 export function shownPart(
   text: string,
   secrets: readonly Secret[],

@@ -144,14 +144,12 @@ export function folded(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-/** Returns one line of at most `max` characters; an ellipsis marks a cut. */
 export function shortLine(text: string, max: number): string {
   // The text may have megabytes, so text far behind the cut is not processed.
   const line = folded(text.slice(0, max * READ_AHEAD));
   return line.length <= max ? line : `${firstChars(line, max - 1)}…`;
 }
 
-/** Returns the beginning of a text, with a note of how much is missing. */
 export function boundedText(text: string, max: number): string {
   if (text.length <= max) return text;
   const head = firstChars(text, max);

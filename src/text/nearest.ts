@@ -10,7 +10,6 @@ export function nearest(word: string, candidates: readonly string[], atMost = 3)
     .map(({ candidate }) => candidate);
 }
 
-/** Returns all candidates, the most likely ones first. */
 export function byNearness(word: string, candidates: readonly string[]): string[] {
   const wanted = comparable(word);
   return candidates

@@ -1,6 +1,5 @@
 export interface ImportTask {
   readonly format: string;
-  /** The file, or the folder that is listed. */
   readonly path: string;
   /** The session's key and the stamp of its file; null when a folder is listed. */
   readonly key: string | null;
@@ -56,7 +55,6 @@ export class CurrentTasks {
   }
 }
 
-/** Returns the tasks that a dead thread was running. */
 export function tasksIn(memory: SharedArrayBuffer): ImportTask[] {
   return slotsOf(memory).flatMap((slot) => {
     const length = lengthOf(slot).getUint32(0);

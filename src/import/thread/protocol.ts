@@ -16,13 +16,10 @@ export interface ImportOptions {
   readonly node: string;
   /** Null: each family's scope is the git top level of its folder, else that folder. */
   readonly scope: string | null;
-  /** How often everything is scanned when no change is reported. */
   readonly scanMs: number;
   /** How often the processes of working sessions are checked. */
   readonly probeMs: number;
-  /** Where the thread records its current tasks. */
   readonly taskMemory: SharedArrayBuffer;
-  /** One task at a time. */
   readonly isCareful: boolean;
   readonly setAside: readonly SetAside[];
 }
@@ -60,7 +57,6 @@ export interface Lineage {
   readonly depth: number;
 }
 
-/** The changes to one session after reading or judging it. */
 export interface MemberChange {
   readonly no: number;
   readonly rootId: string;
@@ -69,7 +65,6 @@ export interface MemberChange {
   readonly session: { readonly id: string; readonly patch: Partial<SessionRecord> } | null;
 }
 
-/** The calls that the daemon's main thread answers: everything durable. */
 export interface StoreSide {
   readonly [name: string]: (value: never) => unknown;
   known(page: { after: number; limit: number }): Promise<HistoryKnown[]>;
@@ -86,7 +81,6 @@ export interface StoreSide {
   progress(progress: HistoryProgress): Promise<void>;
 }
 
-/** The calls that the import thread answers. */
 export interface ReaderSide {
   readonly [name: string]: (value: never) => unknown;
   /** Scans everything now. Resolves when all sessions are listed; reading continues. */

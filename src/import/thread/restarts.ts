@@ -47,13 +47,11 @@ export class Restarts {
   }
 }
 
-/** Returns null when the task may run. */
 export function whySetAside(setAside: readonly SetAside[], task: ImportTask): string | null {
   const found = setAside.find((each) => nameOf(each) === nameOf(task));
   return found !== undefined && (found.isUntilAsked || found.stamp === task.stamp) ? found.reason : null;
 }
 
-/** Names a session by its key, a folder by its path. */
 function nameOf({ format, path, key }: ImportTask): string {
   return key ?? `${format} ${path}`;
 }

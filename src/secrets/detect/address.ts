@@ -9,7 +9,7 @@ const TOKEN_MIN = 20;
 
 /** Finds the password in `scheme://user:password@host`; scheme, user and host stay visible. */
 export function passwordsInAddresses(text: string): Secret[] {
-  const found = [...encodedIn(text), ...oracleIn(text)];
+  const found = [...matching(text, "%40", ENCODED), ...matching(text, "jdbc:", ORACLE)];
   if (!text.includes("://") && !text.includes(":\\/\\/")) return found;
   for (const mark of text.matchAll(/:(?:\/\/|\\\/\\\/)/g)) {
     const scheme = SCHEME.exec(text.slice(Math.max(0, mark.index - 25), mark.index))?.[0];
@@ -23,28 +23,17 @@ export function passwordsInAddresses(text: string): Secret[] {
   return found;
 }
 
+/** An address that is encoded inside another: `url=https%3A%2F%2Fuser%3Apassword%40host`. */
 const ENCODED =
-  /%3A%2F%2F(?:[^\s"'`<>&%]|%(?!2F|3A|40)){0,128}%3A((?:[^\s"'`<>&%]|%(?!2F|3A|40)){1,256})%40/gi;
-
-/** Finds the password in an encoded address: `url=https%3A%2F%2Fuser%3Apassword%40host`. */
-function encodedIn(text: string): Secret[] {
-  if (!text.includes("%40")) return [];
-  return [...text.matchAll(ENCODED)].flatMap(({ index, 0: whole, 1: password }) => {
-    const end = index + whole.length - "%40".length;
-    const start = end - (password as string).length;
-    return isPlaceholder(password as string) ? [] : [{ start, end, kind: "password" }];
-  });
-}
-
+  /%3A%2F%2F(?:[^\s"'`<>&%]|%(?!2F|3A|40)){0,128}%3A((?:[^\s"'`<>&%]|%(?!2F|3A|40)){1,256})(?=%40)/gi;
 const ORACLE = /jdbc:oracle:\w{1,8}:[^\s"'`/@:\\]{1,128}\/([^\s"'`@\\]{1,256})(?=\\{0,2}@)/gi;
 
-/** Finds the password in Oracle addresses: `user/password@host`. */
-function oracleIn(text: string): Secret[] {
-  if (!text.includes("jdbc:")) return [];
-  return [...text.matchAll(ORACLE)].flatMap(({ index, 0: whole, 1: password }) => {
+/** A text without `sign` has no match. Each match of `pattern` ends with the password. */
+function matching(text: string, sign: string, pattern: RegExp): Secret[] {
+  if (!text.includes(sign)) return [];
+  return [...text.matchAll(pattern)].flatMap(({ index, 0: whole, 1: password = "" }) => {
     const end = index + whole.length;
-    const start = end - (password as string).length;
-    return isPlaceholder(password as string) ? [] : [{ start, end, kind: "password" }];
+    return isPlaceholder(password) ? [] : [{ start: end - password.length, end, kind: "password" }];
   });
 }
 

@@ -1,3 +1,4 @@
+import { stick } from "./separator.ts";
 import type { Secret, Tail } from "./shape.ts";
 
 /** The end of a private key's first or last border line; PuTTY files have a different header. */
@@ -83,8 +84,8 @@ function bodyAfter(text: string, start: number): Body {
   let short = 0;
   let end = at;
   for (;;) {
-    const closed = stickIf(END, text, at);
-    if (closed !== null) return { at: closed, length, isOpen: false };
+    const closed = stick(END, text, at);
+    if (closed > at) return { at: closed, length, isOpen: false };
     const line = stick(BETWEEN, text, at);
     at = stick(LINE, text, line);
     const isOpen =
@@ -130,13 +131,4 @@ const LINE_CODES = new Set(
 function isBetween(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return BETWEEN_CODES.has(code) || (DIFF_CODES.has(code) && text.charCodeAt(at - 1) === NEWLINE);
-}
-
-function stick(pattern: RegExp, text: string, at: number): number {
-  return stickIf(pattern, text, at) ?? at;
-}
-
-function stickIf(pattern: RegExp, text: string, at: number): number | null {
-  pattern.lastIndex = at;
-  return pattern.test(text) ? pattern.lastIndex : null;
 }

@@ -208,7 +208,6 @@ function runOver(
 
 const CLOSING = new Map<string, RegExp>();
 
-/** Returns where a quoted value ends: at its quote, or at the end of its line. */
 function closing(text: string, start: number, quote: string): number {
   let found = CLOSING.get(quote);
   if (found === undefined) {

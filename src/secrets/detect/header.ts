@@ -70,7 +70,6 @@ function otherScheme(text: string, start: number, known: Spans): Secret | null {
     : null;
 }
 
-/** Returns the end of a word, including known secrets that begin inside it. */
 function wordEnd(text: string, start: number, known: Spans): number {
   let end = stick(WORD, text, start);
   for (let over = known.covering(end); over !== null; over = known.covering(end))

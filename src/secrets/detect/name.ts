@@ -1,3 +1,5 @@
+import { MARK } from "./shape.ts";
+
 /**
  * How strongly a name suggests a secret. `secret`: any value is one. `key`: only a value that looks like one,
  * because code has tokens and keys of many other kinds. `maybe`: only a value that looks like nothing else,
@@ -34,7 +36,6 @@ const known = new Map<string, Named | null>();
 const KNOWN_MAX = 2_000;
 const KNOWN_NAME_MAX = 24;
 
-/** Returns what the name of a field, variable, flag or header says about its value; null if nothing. */
 export function nameSays(name: string): Named | null {
   if (name.length > NAME_MAX) return null;
   if (name.length > KNOWN_NAME_MAX) return meaningOf(name);
@@ -130,15 +131,11 @@ export interface ValueContext {
   readonly quoted: boolean;
   /** Syntax that is never code: an environment, an address's query, a flag, a header. */
   readonly spelled: boolean;
-  /** The kind of text that follows the value on its line. */
   readonly next: "end" | "word" | "code";
 }
 
-/** Marks of hidden secrets. A mark with more text after it may be forged, and protects nothing. */
-const MARKS = /\[redacted: [a-z0-9 .]{1,32}\]/g;
-
 export function isSecretValue(named: Named, value: string, context: ValueContext): boolean {
-  const text = (value.includes("[redacted: ") ? value.replaceAll(MARKS, "") : value).trim();
+  const text = (value.includes("[redacted: ") ? value.replaceAll(MARK, "") : value).trim();
   if (text.length < 3 || isPlaceholder(text)) return false;
   if (text.length > CODE_MAX) return named.sure === "secret" || !/\s/.test(text);
   if (TYPE.test(text) || ADDRESS.test(text) || isWordyPath(text)) return false;

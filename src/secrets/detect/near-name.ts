@@ -44,7 +44,6 @@ export function blockAt(text: string, at: number, known: Spans): { start: number
 
 const LINE_BELOW = /\\?\r?\n[ \t]{0,40}(?=\\{0,3}["'])/y;
 
-/** Returns the start of a quoted value on the line below its name. */
 export function lineBelow(text: string, at: number): number | null {
   const below = stick(LINE_BELOW, text, at);
   return below > at ? below : null;

@@ -1,6 +1,5 @@
 import type { Spans, Tail } from "./shape.ts";
 
-/** At most this many blanks are skipped. */
 export const BLANKS_MAX = 8;
 
 export interface Looking {

@@ -5,6 +5,9 @@ export interface Secret {
   readonly kind: string | null;
 }
 
+/** Marks of hidden secrets. A mark with more text after it may be forged, and protects nothing. */
+export const MARK = /\[redacted: [a-z0-9 .]{1,32}\]/g;
+
 /** The index from which a text may be unfinished: text after it could still become part of a secret. */
 export class Tail {
   from = Infinity;
@@ -43,7 +46,6 @@ export class Spans {
     return end;
   }
 
-  /** Returns the ranges that overlap this one. */
   within(start: number, end: number): readonly Secret[] {
     const first = this.#firstBehind(start);
     let last = first;
@@ -51,7 +53,6 @@ export class Spans {
     return this.all.slice(first, last);
   }
 
-  /** Returns the index of the first range that ends after this place. */
   #firstBehind(place: number): number {
     let low = 0;
     let high = this.all.length;
