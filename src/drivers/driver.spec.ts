@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { slowness } from "../../scripts/slowness.ts";
 import { after, before, describe, it } from "node:test";
 import type { AgentAnswer, AgentHandle, AgentRequest, AgentUpdate, Driver, OpenRequest } from "./port.ts";
-import { listMarked } from "../system/process-tree.ts";
+import { scanProcesses } from "../system/process-table.ts";
 import { listPids } from "../system/proc.ts";
 
 /** A driver for the conformance suite, which sends it scripts in the sim agent's language. */
@@ -91,7 +91,8 @@ export async function open(under: DriverUnderTest, options: OpenOptions = {}): P
 }
 
 export async function marked(leaseId: string): Promise<number[]> {
-  return (await listMarked(new Set([leaseId]))).map((one) => one.pid);
+  const rows = [...(await scanProcesses()).values()];
+  return rows.filter((row) => row.leaseId === leaseId).map(({ pid }) => pid);
 }
 
 /** Polls, for changes that the operating system makes at its own pace. */

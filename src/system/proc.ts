@@ -51,6 +51,10 @@ export function startTicks(pid: number): number | null {
   return stat === null || stat.hasEnded ? null : stat.startTime;
 }
 
+export function startText(pid: number): string | null {
+  return startTicks(pid)?.toString() ?? null;
+}
+
 /** Null if the process has ended or belongs to another user. */
 export function readProcFile(pid: number, name: string): Buffer | null {
   try {

@@ -1,5 +1,5 @@
 import { hostname, uptime } from "node:os";
-import { bootId, isAlive, pidNamespace, startTicks } from "./proc.ts";
+import { bootId, isAlive, pidNamespace, startText } from "./proc.ts";
 
 /** Identifies a process, so that another one on the same machine can check whether it is alive. */
 export interface ProcessMark {
@@ -13,25 +13,24 @@ export interface ProcessMark {
 }
 
 export function ownMark(): ProcessMark {
-  return {
-    host: hostname(),
-    place: place(),
-    pid: process.pid,
-    start: startOf(process.pid),
-    since: Date.now(),
-  };
+  const { pid } = process;
+  return { host: hostname(), place: ownPlace(), pid, start: startText(pid), since: Date.now() };
 }
 
 /** True if the process is alive in this namespace. Without a start time, a reused pid counts as alive. */
 export function isHere(mark: ProcessMark): boolean {
-  return mark.host === hostname() && mark.place === place() && !isGone(mark);
+  return isComparable(mark) && !isGone(mark);
 }
 
 /** True only if it is certain that the process, on this machine and in this namespace, has ended. */
 export function isGone(mark: ProcessMark): boolean {
-  if (mark.host !== hostname() || mark.place !== place()) return false;
+  if (!isComparable(mark)) return false;
   if (!isAlive(mark.pid)) return true;
-  return mark.start !== null && startOf(mark.pid) !== mark.start;
+  return mark.start !== null && startText(mark.pid) !== mark.start;
+}
+
+function isComparable({ host, place }: ProcessMark): boolean {
+  return host === hostname() && place === ownPlace();
 }
 
 /** Changes when the machine reboots. Without a boot id: the time of the boot, rounded to ten minutes. */
@@ -41,11 +40,7 @@ export function machineBoot(): string {
 }
 
 /** A system without namespaces has one place per boot. */
-function place(): string {
+function ownPlace(): string {
   const namespace = pidNamespace();
   return namespace === null ? machineBoot() : `${machineBoot()} ${namespace}`;
-}
-
-function startOf(pid: number): string | null {
-  return startTicks(pid)?.toString() ?? null;
 }

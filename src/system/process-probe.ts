@@ -1,5 +1,5 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
-import { hasProc, isAlive, listPids, pidNamespace, readStat, startTicks } from "./proc.ts";
+import { hasProc, isAlive, listPids, pidNamespace, readStat, startText, startTicks } from "./proc.ts";
 import { startedAt } from "./process-table.ts";
 
 /** Reads facts about processes. Never sends them a signal. */
@@ -38,7 +38,7 @@ export const systemProbe: ProcessProbe = {
 
 function startOf(pid: number): string | null | undefined {
   if (!hasProc()) return isAlive(pid) ? undefined : null;
-  return startTicks(pid)?.toString() ?? null;
+  return startText(pid);
 }
 
 /** Subtracts a second, so that a clock adjustment does not make the start too late. */

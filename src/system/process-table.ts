@@ -41,7 +41,12 @@ export function readProcess(pid: number): ProcessRow | null {
 export function isSameAlive(known: ProcessIdentity): boolean {
   if (!hasProc()) return true;
   const row = readProcess(known.pid);
-  return row !== null && (known.startTime === null || row.startTime === known.startTime);
+  return row !== null && isSame(row, known);
+}
+
+/** Whether a row with the pid of a known process is that process: pids are reused. */
+export function isSame(row: ProcessRow, known: ProcessIdentity): boolean {
+  return known.startTime === null || row.startTime === known.startTime;
 }
 
 /** Describes a process by its program, not by its arguments, which may contain secrets. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ProcessIdentity, ReapReport, Reaper, RememberedProcess } from "./process.ts";
-import { identify, isSameAlive, scanProcesses, startedAt } from "./process-table.ts";
+import { identify, isSame, isSameAlive, scanProcesses, startedAt } from "./process-table.ts";
 import type { ProcessRow, ProcessTable } from "./process-table.ts";
 import { bootId, sendSignal } from "./proc.ts";
 
@@ -12,17 +12,13 @@ export interface ProcessTree {
   readonly seen: Map<number, ProcessIdentity>;
 }
 
-export interface MarkedProcess extends ProcessIdentity {
-  readonly leaseId: string;
-}
-
 /**
  * Stops the root with SIGSTOP, so that it starts nothing new. Then kills everything found and scans again
  * until a scan finds nothing. Resolves to the processes that remained.
  */
-export async function stopTree(tree: ProcessTree, limitMs = STOP_MS): Promise<ProcessIdentity[]> {
+export async function stopTree(tree: ProcessTree): Promise<ProcessIdentity[]> {
   signal(tree.root, "SIGSTOP");
-  const { left } = await endAll((table) => membersOf(table, tree), limitMs);
+  const { left } = await endAll((table) => membersOf(table, tree));
   return [...left];
 }
 
@@ -48,11 +44,6 @@ export async function hasBegun(
   );
 }
 
-export async function listMarked(leaseIds: ReadonlySet<string>): Promise<MarkedProcess[]> {
-  const table = await scanProcesses();
-  return markedRows(table, leaseIds).map((row) => ({ ...identify(row), leaseId: row.leaseId as string }));
-}
-
 /**
  * Kills every process with one of these markers, the remembered processes, and the descendants of both. A
  * remembered process counts only if boot and start time are the same.
@@ -60,18 +51,12 @@ export async function listMarked(leaseIds: ReadonlySet<string>): Promise<MarkedP
 export async function killMarked(
   leaseIds: ReadonlySet<string>,
   remembered: readonly RememberedProcess[] = [],
-  limitMs = STOP_MS,
 ): Promise<ReapReport> {
   if (leaseIds.size === 0) return { killed: [], left: [] };
   const known = new Map(remembered.filter(isOfThisBoot).map((one) => [one.pid, one]));
-  const isRoot = (row: ProcessRow): boolean => {
-    const seen = known.get(row.pid);
-    const isMarked = row.leaseId !== null && leaseIds.has(row.leaseId);
-    return isMarked || (seen !== undefined && isSame(row, seen));
-  };
-  const find = (table: ProcessTable): ProcessRow[] =>
-    withDescendants(table, [...table.values()].filter(isRoot));
-  return endAll(find, limitMs);
+  return endAll((table) =>
+    withDescendants(table, [...markedRows(table, leaseIds), ...knownRows(table, known)]),
+  );
 }
 
 export const reaper: Reaper = {
@@ -86,8 +71,8 @@ const STOP_MS = 5_000;
 /** Start times have a resolution of a hundredth of a second. */
 const SLACK_MS = 20;
 
-async function endAll(find: (table: ProcessTable) => ProcessRow[], limitMs: number): Promise<ReapReport> {
-  const deadline = performance.now() + limitMs;
+async function endAll(find: (table: ProcessTable) => ProcessRow[]): Promise<ReapReport> {
+  const deadline = performance.now() + STOP_MS;
   const killed = new Map<number, ProcessIdentity>();
   for (let round = 0; ; round += 1) {
     const found = find(await scanProcesses());
@@ -113,29 +98,28 @@ function split(all: ReadonlyMap<number, ProcessIdentity>, remaining: readonly Pr
 }
 
 export function membersOf(table: ProcessTable, tree: ProcessTree): ProcessRow[] {
-  const roots = markedRows(table, new Set([tree.leaseId]));
-  const leader = table.get(tree.root.pid);
-  const isOurLeader = leader === undefined || isSame(leader, tree.root);
-  for (const row of table.values()) {
-    if (isOurLeader && (row.pid === tree.root.pid || row.leaderPid === tree.root.pid)) roots.push(row);
-    const seen = tree.seen.get(row.pid);
-    if (seen !== undefined && isSame(row, seen)) roots.push(row);
-  }
-  return withDescendants(table, roots);
+  const { root, seen } = tree;
+  const leader = table.get(root.pid);
+  const isOurLeader = leader === undefined || isSame(leader, root);
+  const led = [...table.values()].filter((row) => row.pid === root.pid || row.leaderPid === root.pid);
+  const marked = markedRows(table, new Set([tree.leaseId]));
+  return withDescendants(table, [...marked, ...(isOurLeader ? led : []), ...knownRows(table, seen)]);
 }
 
 function markedRows(table: ProcessTable, leaseIds: ReadonlySet<string>): ProcessRow[] {
   return [...table.values()].filter((row) => row.leaseId !== null && leaseIds.has(row.leaseId));
 }
 
+function knownRows(table: ProcessTable, known: ReadonlyMap<number, ProcessIdentity>): ProcessRow[] {
+  return [...table.values()].filter((row) => {
+    const before = known.get(row.pid);
+    return before !== undefined && isSame(row, before);
+  });
+}
+
 /** Includes the roots. Never includes this process, even if it runs below an agent. */
 function withDescendants(table: ProcessTable, roots: readonly ProcessRow[]): ProcessRow[] {
-  const children = new Map<number, ProcessRow[]>();
-  for (const row of table.values()) {
-    const siblings = children.get(row.parentPid);
-    if (siblings) siblings.push(row);
-    else children.set(row.parentPid, [row]);
-  }
+  const children = Map.groupBy(table.values(), (row) => row.parentPid);
   const found = new Map<number, ProcessRow>();
   const pending = [...roots];
   for (let row = pending.pop(); row !== undefined; row = pending.pop()) {
@@ -144,10 +128,6 @@ function withDescendants(table: ProcessTable, roots: readonly ProcessRow[]): Pro
     pending.push(...(children.get(row.pid) ?? []));
   }
   return [...found.values()];
-}
-
-function isSame(row: ProcessRow, known: ProcessIdentity): boolean {
-  return known.startTime === null || row.startTime === known.startTime;
 }
 
 /** Checks first that it is still the same process: its pid may have been reused. */

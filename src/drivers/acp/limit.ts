@@ -1,5 +1,5 @@
 import { describeError } from "./failure.ts";
-import { isFields } from "../../text/fields.ts";
+import { type Fields, fieldsOf, isFields } from "../../text/fields.ts";
 
 /** What the agent has reported about its vendor's limits so far. */
 export interface LimitSeen {
@@ -13,8 +13,8 @@ export interface LimitSeen {
  * The result is never in the past and at most `LONGEST_MS` ahead.
  */
 export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen | null = null): number | null {
-  const data = isFields(error) ? error["data"] : null;
-  const inData = isFields(data) ? limitInFields(data, now) : null;
+  const data = fieldsOf(fieldsOf(error)["data"]);
+  const inData = limitInFields(data, now);
   if (inData !== null) return bounded(inData, now);
   const text = plain(typeof error === "string" ? error : describeError(error));
   const isInWords = LIMIT.test(text) && !NO_LIMIT.test(text);
@@ -27,22 +27,21 @@ export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen |
 
 /** Reads the limit that Claude's adapter reports with its token counts; its errors do not name it. */
 export function limitSeen(meta: unknown): LimitSeen | null {
-  const info = isFields(meta) ? meta["_claude/rateLimit"] : null;
+  const info = fieldsOf(meta)["_claude/rateLimit"];
   if (!isFields(info)) return null;
   const at = info["resetsAt"];
   const resetsAt = typeof at === "number" ? inMilliseconds(at) : null;
   return { isReached: info["status"] === "rejected", resetsAt };
 }
 
-function limitInFields(data: Readonly<Record<string, unknown>>, now: number): number | null {
+function limitInFields(data: Fields, now: number): number | null {
   const at = data["resetsAt"] ?? data["resets_at"];
   if (typeof at === "number") return inMilliseconds(at);
   const seconds = data["resetsInSeconds"] ?? data["resets_in_seconds"];
   return typeof seconds === "number" ? now + seconds * 1000 : null;
 }
 
-function isNamed(data: unknown, seen: LimitSeen | null): boolean {
-  if (!isFields(data)) return false;
+function isNamed(data: Fields, seen: LimitSeen | null): boolean {
   if (data["codexErrorInfo"] === "usageLimitExceeded") return true;
   return data["errorKind"] === "rate_limit" && seen?.isReached === true;
 }

@@ -6,7 +6,7 @@ import type {
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk/unstable";
 import type { AgentAnswer, AgentRequest, Risk } from "../port.ts";
-import { type Fields, isFields } from "../../text/fields.ts";
+import { type Fields, fieldsOf, isFields } from "../../text/fields.ts";
 import type { Call, ToolCalls } from "./update/tool-call.ts";
 
 export interface Asking {
@@ -42,7 +42,7 @@ export async function answerElicitation(
   request: CreateElicitationRequest,
 ): Promise<CreateElicitationResponse> {
   const fields =
-    request.mode === "form" ? fieldsOf((request as { requestedSchema?: unknown }).requestedSchema) : [];
+    request.mode === "form" ? formFields((request as { requestedSchema?: unknown }).requestedSchema) : [];
   if (fields.length === 0) return { action: "decline" };
   const questions = fields.map((field, index) => ({
     id: `q${index + 1}`,
@@ -62,7 +62,7 @@ export async function answerElicitation(
 
 /** Returns the plan of an agent that asks to leave its planning mode, as with Claude's ExitPlanMode. */
 function planOf(call: Call): AgentRequest | null {
-  const plan = isFields(call.input) ? call.input["plan"] : null;
+  const { plan } = fieldsOf(call.input);
   if (call.kind !== "switch_mode" || typeof plan !== "string" || plan.trim() === "") return null;
   const lines = plan.split("\n").map((line) => line.replace(/^#+\s*/, "").trim());
   const title = lines.find((line) => line !== "") ?? call.title;
@@ -109,8 +109,8 @@ interface Field {
   readonly other: string | null;
 }
 
-function fieldsOf(schema: unknown): Field[] {
-  const properties = isFields(schema) && isFields(schema["properties"]) ? schema["properties"] : {};
+function formFields(schema: unknown): Field[] {
+  const properties = fieldsOf(fieldsOf(schema)["properties"]);
   const names = Object.keys(properties);
   const all = names.flatMap((name): Field[] => {
     const property = properties[name];

@@ -1,9 +1,9 @@
 import type { AnyMessage, AnyNotification, Stream } from "@agentclientprotocol/sdk/unstable";
 import type { Readable, Writable } from "node:stream";
-import { type LineLimits, pacer, readLines } from "../process/line.ts";
-import { cutBefore } from "../../text/fence.ts";
+import { ReadableStream } from "node:stream/web";
+import { isLong, type LineLimits, pacer, piecesOf, readLines } from "../process/line.ts";
 
-export interface StreamOptions {
+interface StreamOptions {
   readonly input: Readable;
   readonly output: Writable;
   /**
@@ -19,7 +19,7 @@ export interface StreamOptions {
   readonly limits?: Partial<LineLimits>;
 }
 
-export interface BoundedStream extends Stream {
+interface BoundedStream extends Stream {
   /** The number of lines that were no message or answered no request. */
   readonly noise: () => number;
 }
@@ -56,22 +56,10 @@ export function boundedStream(options: StreamOptions): BoundedStream {
     options.onAnswer(method, [...asked.values()].filter((other) => other === method).length);
     return message;
   };
-  const messages = readMessages(options, accept);
   return {
     noise: () => noise,
-    readable: new ReadableStream<AnyMessage>(
-      {
-        async pull(controller) {
-          const { value, done } = await messages.next();
-          if (done) controller.close();
-          else controller.enqueue(value);
-        },
-        async cancel() {
-          await messages.return(undefined);
-        },
-      },
-      { highWaterMark: 0 },
-    ),
+    // The SDK names the browser's type of the same stream.
+    readable: ReadableStream.from(readMessages(options, accept)) as Stream["readable"],
     writable: new WritableStream<AnyMessage>({
       write(message) {
         if ("method" in message && "id" in message) asked.set(message.id, message.method);
@@ -81,21 +69,13 @@ export function boundedStream(options: StreamOptions): BoundedStream {
   };
 }
 
-/** The longest text that is handled before the event loop may run. */
-const PIECE_CHARS = 16 * 1024;
-
 /** Splits a message chunk with a long text; passes on every other notification unchanged. */
 function* inPieces(message: AnyNotification): Generator<AnyNotification> {
   const { params } = message as { params?: { update?: { content?: { type?: unknown; text?: unknown } } } };
   const update = params?.update;
   const { type, text } = update?.content ?? {};
-  if (type !== "text" || typeof text !== "string" || text.length <= PIECE_CHARS) {
-    yield message;
-    return;
-  }
-  for (let from = 0; from < text.length;) {
-    const piece = text.slice(from, cutBefore(text, from + PIECE_CHARS));
-    from += piece.length;
+  if (type !== "text" || typeof text !== "string" || !isLong(text)) return yield message;
+  for (const piece of piecesOf(text)) {
     yield { ...message, params: { ...params, update: { ...update, content: { type, text: piece } } } };
   }
 }

@@ -1,5 +1,5 @@
 import { setImmediate as turnOfEvents, setTimeout as pause } from "node:timers/promises";
-import type { Agent } from "../../contract/index.ts";
+import type { Agent, Usage } from "../../contract/index.ts";
 import type {
   AgentAnswer,
   AgentExit,
@@ -12,8 +12,7 @@ import type {
   PromptEnd,
   Replay,
 } from "../port.ts";
-import { Steered, play } from "../sim/play.ts";
-import type { PlayEnd, Stage, Used } from "../sim/play.ts";
+import { play, type PlayEnd, type Stage, Steered, type Used } from "../sim/play.ts";
 import { promptContextIn } from "../sim/script.ts";
 
 export interface FakeOptions {
@@ -54,13 +53,14 @@ export function createFakeDriver(options: FakeOptions = {}): Driver {
       if (request.load !== null && !conversations.has(request.load)) {
         return { ok: false, reason: "load_failed", message: `there is no fake session ${request.load}` };
       }
-      const source = request.load === null && request.fork ? conversations.get(request.fork) : undefined;
-      if (request.load === null && request.fork && source === undefined) {
+      const fork = request.load === null && request.fork ? request.fork : null;
+      const source = fork === null ? undefined : conversations.get(fork);
+      if (fork !== null && source === undefined) {
         return { ok: false, reason: "fork_failed", message: `there is no fake session ${request.fork}` };
       }
       lastId += 1;
       const id = request.load ?? `${name}-${lastId}`;
-      const conversation = conversations.get(id) ?? copyOf(source);
+      const conversation = conversations.get(id) ?? structuredClone(source ?? EMPTY_CONVERSATION);
       conversations.set(id, conversation);
       return { ok: true, handle: new FakeHandle({ id, request, options, conversation }) };
     },
@@ -75,11 +75,7 @@ interface Conversation {
   lastText: string | null;
 }
 
-function copyOf(source: Conversation | undefined): Conversation {
-  if (source === undefined) return { userTexts: [], toolResults: [], toolCalls: [], lastText: null };
-  const { userTexts, toolResults, toolCalls, lastText } = source;
-  return { userTexts: [...userTexts], toolResults: [...toolResults], toolCalls: [...toolCalls], lastText };
-}
+const EMPTY_CONVERSATION: Conversation = { userTexts: [], toolResults: [], toolCalls: [], lastText: null };
 
 interface Opened {
   readonly id: string;
@@ -106,15 +102,7 @@ class FakeHandle implements AgentHandle {
     this.agentSessionId = opened.id;
     this.model = request.model ?? "fake-1";
     this.exited = this.#exit.promise;
-    this.replay =
-      request.load === null
-        ? null
-        : {
-            userTexts: [...conversation.userTexts],
-            toolResults: [...conversation.toolResults],
-            toolCalls: [...conversation.toolCalls],
-            lastText: conversation.lastText,
-          };
+    this.replay = request.load === null ? null : structuredClone(conversation);
   }
 
   async prompt(text: string): Promise<PromptEnd> {
@@ -138,12 +126,16 @@ class FakeHandle implements AgentHandle {
     return "injected";
   }
 
+  ignoreCancels(): void {
+    this.#isDeaf = true;
+  }
+
   cancel(): void {
     if (!this.#isDeaf) this.#turn?.abort.abort();
   }
 
   async stop(): Promise<{ left: [] }> {
-    this.#end({ code: null, signal: "SIGKILL", stderrTail: "" });
+    this.end({ code: null, signal: "SIGKILL", stderrTail: "" });
     return { left: [] };
   }
 
@@ -161,19 +153,13 @@ class FakeHandle implements AgentHandle {
     conversation.toolCalls.push(0);
     conversation.lastText = null;
     await options.gate?.({ at: "begin", sessionId: request.sessionId, text });
-    const stage = new FakeStage(this.#opened, {
-      emit: (update) => this.#emit(update),
-      end: (exit) => this.#end(exit),
-      turnDeaf: () => {
-        this.#isDeaf = true;
-      },
-    });
+    const stage = new FakeStage(this.#opened, this);
     const end = await play({ text, stage, signal: turn.abort.signal, steered: turn.steered });
     await options.gate?.({ at: "end", sessionId: request.sessionId, text });
     return promptEnd(end);
   }
 
-  #emit(update: AgentUpdate): void {
+  emit(update: AgentUpdate): void {
     if (this.#isOver) return;
     const { conversation } = this.#opened;
     if (update.kind === "text") conversation.lastText = update.text;
@@ -181,7 +167,7 @@ class FakeHandle implements AgentHandle {
     this.#opened.request.onUpdate(update);
   }
 
-  #end(exit: AgentExit): void {
+  end(exit: AgentExit): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#exit.resolve(exit);
@@ -189,34 +175,28 @@ class FakeHandle implements AgentHandle {
   }
 }
 
-interface Effects {
-  readonly emit: (update: AgentUpdate) => void;
-  readonly end: (exit: AgentExit) => void;
-  readonly turnDeaf: () => void;
-}
-
 class FakeStage implements Stage {
   readonly #opened: Opened;
-  readonly #effects: Effects;
+  readonly #handle: FakeHandle;
   #lastCall = 0;
 
-  constructor(opened: Opened, effects: Effects) {
+  constructor(opened: Opened, handle: FakeHandle) {
     this.#opened = opened;
-    this.#effects = effects;
+    this.#handle = handle;
   }
 
   say(text: string): void {
-    this.#effects.emit({ kind: "fragment", what: "text", text });
-    this.#effects.emit({ kind: "text", text });
+    this.#handle.emit({ kind: "fragment", what: "text", text });
+    this.#handle.emit({ kind: "text", text });
   }
 
   think(text: string): void {
-    this.#effects.emit({ kind: "fragment", what: "thought", text });
-    this.#effects.emit({ kind: "thought", text });
+    this.#handle.emit({ kind: "fragment", what: "thought", text });
+    this.#handle.emit({ kind: "thought", text });
   }
 
   plan(titles: readonly string[]): void {
-    this.#effects.emit({ kind: "plan", steps: titles.map((title) => ({ title, status: "pending" })) });
+    this.#handle.emit({ kind: "plan", steps: titles.map((title) => ({ title, status: "pending" })) });
   }
 
   recalls(text: string): boolean {
@@ -226,7 +206,7 @@ class FakeStage implements Stage {
   }
 
   compact(summary: string): void {
-    this.#effects.emit({ kind: "compaction", summary });
+    this.#handle.emit({ kind: "compaction", summary });
   }
 
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -234,14 +214,14 @@ class FakeStage implements Stage {
   }
 
   background(): void {
-    this.#effects.emit({ kind: "notice", text: "the fake agent starts nothing" });
+    this.#handle.emit({ kind: "notice", text: "the fake agent starts nothing" });
   }
 
   /** Runs nothing and reports the command as successful. */
   async run(command: string): Promise<void> {
     const callId = this.#call("shell", { command }, { command });
     const result = { text: "", ok: true, ours: false, command, exitCode: 0 };
-    this.#effects.emit({ kind: "toolResult", callId, tool: "shell", ...result });
+    this.#handle.emit({ kind: "toolResult", callId, tool: "shell", ...result });
   }
 
   /** Writes nothing and reports the change as made. */
@@ -249,7 +229,7 @@ class FakeStage implements Stage {
     const callId = this.#call("write", { path, text }, { paths: [path] });
     const files = [{ path, status: "added" as const, added: 1, removed: 0 }];
     const result = { text: "", ok: true, ours: false, files };
-    this.#effects.emit({ kind: "toolResult", callId, tool: "write", ...result });
+    this.#handle.emit({ kind: "toolResult", callId, tool: "write", ...result });
   }
 
   async tool(name: string, input: unknown, signal: AbortSignal): Promise<{ text: string; ok: boolean }> {
@@ -260,7 +240,7 @@ class FakeStage implements Stage {
       ? await options.tool({ sessionId, mcp, name, input, signal })
       : { text: `tool ${name} failed: no tools were given`, ok: false };
     conversation.toolResults.push(reply.text);
-    this.#effects.emit({ kind: "toolResult", callId, tool: name, ...reply, ours: true });
+    this.#handle.emit({ kind: "toolResult", callId, tool: name, ...reply, ours: true });
     return reply;
   }
 
@@ -280,16 +260,15 @@ class FakeStage implements Stage {
     return (await this.#request({ kind: "permission", ...request }, signal)).kind === "allow";
   }
 
-  async usage({ input, output, usd }: Used): Promise<void> {
-    const usage = { inputTokens: input, cachedTokens: 0, outputTokens: output, usd };
-    this.#effects.emit({ kind: "usage", usage });
+  async usage(used: Used): Promise<void> {
+    this.#handle.emit({ kind: "usage", usage: usageOf(used) });
     await turnOfEvents();
   }
 
   async misbehave(step: Parameters<Stage["misbehave"]>[0]): Promise<void> {
-    if (step.word === "deaf") return this.#effects.turnDeaf();
+    if (step.word === "deaf") return this.#handle.ignoreCancels();
     const code = step.word === "half" ? 0 : 1;
-    this.#effects.end({ code, signal: null, stderrTail: `fake: ${step.word} as told` });
+    this.#handle.end({ code, signal: null, stderrTail: `fake: ${step.word} as told` });
     return new Promise(() => {});
   }
 
@@ -303,7 +282,7 @@ class FakeStage implements Stage {
   #call(tool: string, input: unknown, more: { command?: string; paths?: string[] }): string {
     this.#lastCall += 1;
     const callId = `call-${this.#lastCall}`;
-    this.#effects.emit({ kind: "toolCall", callId, tool, title: tool, input, ...more });
+    this.#handle.emit({ kind: "toolCall", callId, tool, title: tool, input, ...more });
     return callId;
   }
 }
@@ -314,16 +293,13 @@ function exited(exit: AgentExit): PromptEnd {
   return { ...EMPTY_END, stopReason: "exited", isAnswered: false, exit };
 }
 
-function promptEnd(end: PlayEnd): PromptEnd {
-  const { input, output, usd } = end.usage;
-  return {
-    stopReason: end.stopReason,
-    isAnswered: true,
-    error: end.error,
-    exit: null,
-    usage: { inputTokens: input, cachedTokens: 0, outputTokens: output, usd },
-    limitedUntil: end.limitSeconds === null ? null : Date.now() + end.limitSeconds * 1000,
-  };
+function promptEnd({ stopReason, error, usage, limitSeconds }: PlayEnd): PromptEnd {
+  const limitedUntil = limitSeconds === null ? null : Date.now() + limitSeconds * 1000;
+  return { ...EMPTY_END, stopReason, error, usage: usageOf(usage), limitedUntil };
+}
+
+function usageOf({ input, output, usd }: Used): Usage {
+  return { inputTokens: input, cachedTokens: 0, outputTokens: output, usd };
 }
 
 function describeAgent(name: string): Agent {

@@ -1,7 +1,6 @@
 import type { Readable, Writable } from "node:stream";
-import { type Fields, isFields } from "../../text/fields.ts";
-import { type LineLimits, pacer, readLines } from "../process/line.ts";
-import { cutBefore } from "../../text/fence.ts";
+import { type Fields, fieldsOf, isFields } from "../../text/fields.ts";
+import { isLong, type LineLimits, pacer, piecesOf, readLines } from "../process/line.ts";
 
 export type Answer =
   | { readonly ok: true; readonly data: Fields }
@@ -35,7 +34,7 @@ export function openChannel(options: ChannelOptions): Channel {
     }
     const answer = typeof id === "string" ? waiting.get(id) : undefined;
     waiting.delete(String(id));
-    const data = isFields(message["data"]) ? message["data"] : {};
+    const data = fieldsOf(message["data"]);
     answer?.(message["success"] === true ? { ok: true, data } : { ok: false, error: text(message["error"]) });
   };
   const read = async (): Promise<void> => {
@@ -68,21 +67,13 @@ export function openChannel(options: ChannelOptions): Channel {
 
 const CLOSED: Answer = { ok: false, error: "the agent has closed its output" };
 
-/** The longest delta that is handled before the event loop may run. */
-const PIECE_CHARS = 16 * 1024;
-
 /** Splits an event with a long delta; passes on every other message unchanged. */
 function* inPieces(message: Fields | null): Generator<Fields> {
   if (message === null) return;
-  const event = message["assistantMessageEvent"];
-  const delta = isFields(event) ? event["delta"] : null;
-  if (!isFields(event) || typeof delta !== "string" || delta.length <= PIECE_CHARS) {
-    yield message;
-    return;
-  }
-  for (let from = 0; from < delta.length;) {
-    const piece = delta.slice(from, cutBefore(delta, from + PIECE_CHARS));
-    from += piece.length;
+  const event = fieldsOf(message["assistantMessageEvent"]);
+  const { delta } = event;
+  if (typeof delta !== "string" || !isLong(delta)) return yield message;
+  for (const piece of piecesOf(delta)) {
     yield { ...message, assistantMessageEvent: { ...event, delta: piece } };
   }
 }

@@ -1,5 +1,5 @@
 import type { Usage } from "../../contract/index.ts";
-import { type Fields, isFields } from "../../text/fields.ts";
+import { type Fields, fieldsOf, isFields, numberOf } from "../../text/fields.ts";
 import type { AgentUpdate, Replay } from "../port.ts";
 
 /** Translates one of pi's events; returns no updates for events that are not part of the transcript. */
@@ -8,7 +8,7 @@ export function updatesOf(event: Fields & { readonly type: string }): AgentUpdat
     case "message_update":
       return fragments(event["assistantMessageEvent"]);
     case "message_end":
-      return isFields(event["message"]) ? messageUpdates(event["message"]) : [];
+      return messageUpdates(fieldsOf(event["message"]));
     case "tool_execution_start":
       return [callOf(event)];
     case "tool_execution_end":
@@ -24,11 +24,11 @@ export function updatesOf(event: Fields & { readonly type: string }): AgentUpdat
 export function usageOf(message: unknown): Usage | null {
   if (!isFields(message) || message["role"] !== "assistant" || !isFields(message["usage"])) return null;
   const { usage } = message as { usage: Fields };
-  const cost = isFields(usage["cost"]) ? number(usage["cost"]["total"]) : 0;
+  const cost = numberOf(fieldsOf(usage["cost"])["total"]);
   return {
-    inputTokens: number(usage["input"]),
-    cachedTokens: number(usage["cacheRead"]),
-    outputTokens: number(usage["output"]),
+    inputTokens: numberOf(usage["input"]),
+    cachedTokens: numberOf(usage["cacheRead"]),
+    outputTokens: numberOf(usage["output"]),
     usd: cost > 0 ? cost : null,
   };
 }
@@ -54,7 +54,7 @@ export function replayOf(messages: unknown): Replay {
   }
   const said = all.slice(lastUser + 1).filter((message) => message["role"] === "assistant");
   return {
-    userTexts: all.filter((message) => message["role"] === "user").map((message) => textOf(message)),
+    userTexts: all.filter((message) => message["role"] === "user").map(textOf),
     toolResults: [],
     toolCalls,
     lastText: said.map(textOf).findLast((text) => text !== "") ?? null,
@@ -65,7 +65,7 @@ function callsIn(message: Fields): number {
   return blocks(message["content"]).filter((block) => block["type"] === "toolCall").length;
 }
 
-export function textOf(message: Fields): string {
+function textOf(message: Fields): string {
   const { content } = message;
   if (typeof content === "string") return content;
   return blocks(content)
@@ -75,14 +75,14 @@ export function textOf(message: Fields): string {
 }
 
 function fragments(delta: unknown): AgentUpdate[] {
-  if (!isFields(delta) || typeof delta["delta"] !== "string") return [];
-  const text = delta["delta"];
-  if (delta["type"] === "text_delta") return [{ kind: "fragment", what: "text", text }];
-  return delta["type"] === "thinking_delta" ? [{ kind: "fragment", what: "thought", text }] : [];
+  const { type, delta: text } = fieldsOf(delta);
+  if (typeof text !== "string") return [];
+  if (type === "text_delta") return [{ kind: "fragment", what: "text", text }];
+  return type === "thinking_delta" ? [{ kind: "fragment", what: "thought", text }] : [];
 }
 
 function compaction(result: unknown): AgentUpdate[] {
-  const summary = isFields(result) ? result["summary"] : null;
+  const { summary } = fieldsOf(result);
   return typeof summary === "string" && summary !== "" ? [{ kind: "compaction", summary }] : [];
 }
 
@@ -98,7 +98,7 @@ function messageUpdates(message: Fields): AgentUpdate[] {
 
 function callOf(event: Fields): AgentUpdate {
   const tool = String(event["toolName"]);
-  const input = isFields(event["args"]) ? event["args"] : {};
+  const input = fieldsOf(event["args"]);
   const command = typeof input["command"] === "string" ? input["command"] : undefined;
   const file = typeof input["path"] === "string" ? input["path"] : undefined;
   return {
@@ -113,8 +113,7 @@ function callOf(event: Fields): AgentUpdate {
 }
 
 function resultOf(event: Fields): AgentUpdate {
-  const result = isFields(event["result"]) ? event["result"] : {};
-  const text = textOf(result);
+  const text = textOf(fieldsOf(event["result"]));
   const ok = event["isError"] !== true;
   const tool = String(event["toolName"]);
   const said = /exited with code (\d+)/.exec(text)?.[1];
@@ -132,8 +131,4 @@ function resultOf(event: Fields): AgentUpdate {
 
 function blocks(content: unknown): Fields[] {
   return (Array.isArray(content) ? content : []).filter(isFields);
-}
-
-function number(value: unknown): number {
-  return typeof value === "number" ? value : 0;
 }

@@ -2,10 +2,11 @@ import { hasMarker, identify, scanParents } from "../../system/process-table.ts"
 import { membersOf } from "../../system/process-tree.ts";
 import type { ProcessTree } from "../../system/process-tree.ts";
 import { sharedRun } from "../../system/shared-run.ts";
-import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
+import type { ProcessIdentity } from "../../system/process.ts";
 import { bootId } from "../../system/proc.ts";
+import type { OpenRequest } from "../port.ts";
 
-export type OnUnmarked = (processes: readonly RememberedProcess[]) => void;
+type OnUnmarked = NonNullable<OpenRequest["onUnmarked"]>;
 
 export interface DescendantWatch {
   /** Scans now. Called before an agent is asked to end, because its children then lose their parent. */

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { cutBefore } from "../../text/fence.ts";
 import { bytes } from "../../text/quantity.ts";
 
 /** Limits of one line from an agent, checked while its bytes arrive, before anything is parsed. */
@@ -14,7 +15,7 @@ export interface LineLimits {
   readonly depthMax: number;
 }
 
-export const LINE_LIMITS: LineLimits = {
+const LINE_LIMITS: LineLimits = {
   stringBytesMax: 1024 * 1024,
   rawBytesMax: 64 * 1024 * 1024,
   lineBytesMax: 2 * 1024 * 1024,
@@ -210,6 +211,22 @@ export function pacer(): () => Promise<void> | null {
 }
 
 const SHARE_MS = 5;
+
+/** The longest text that is handled before the event loop may run. */
+const PIECE_CHARS = 16 * 1024;
+
+export function isLong(text: string): boolean {
+  return text.length > PIECE_CHARS;
+}
+
+/** Cuts a long text into pieces, never inside a character. */
+export function* piecesOf(text: string): Generator<string> {
+  for (let from = 0; from < text.length;) {
+    const piece = text.slice(from, cutBefore(text, from + PIECE_CHARS));
+    from += piece.length;
+    yield piece;
+  }
+}
 
 /** Returns where the plain bytes of a string end: at a quote, a backslash, or the end of the piece. */
 function plainEnd(piece: Buffer, from: number): number {

@@ -9,11 +9,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../../log.ts";
 import { isInside } from "../../system/folder.ts";
 import { watchDescendants } from "./descendant-watch.ts";
-import type { DescendantWatch, OnUnmarked } from "./descendant-watch.ts";
+import type { DescendantWatch } from "./descendant-watch.ts";
 import { agentEnvironment, findCommand } from "./environment.ts";
 import { createGuard } from "./guard.ts";
 import type { Guard } from "./guard.ts";
-import type { AdmitProcess, AgentExit, OpenFailure, StopReport } from "../port.ts";
+import type { AdmitProcess, AgentExit, OpenFailure, OpenRequest, StopReport } from "../port.ts";
 import { identify, readProcess } from "../../system/process-table.ts";
 import { descendantsOf, hasBegun, stopTree } from "../../system/process-tree.ts";
 import type { ProcessTree } from "../../system/process-tree.ts";
@@ -23,19 +23,15 @@ import type { Hidden, Sandbox, SandboxMode } from "./sandbox.ts";
 import type { ProcessIdentity } from "../../system/process.ts";
 import { listPids } from "../../system/proc.ts";
 
-export interface ProcessSpec {
+interface ProcessSpec extends Pick<OpenRequest, "cwd" | "leaseId" | "onUnmarked"> {
   readonly command: readonly string[];
-  readonly cwd: string;
-  readonly leaseId: string;
   readonly env: readonly string[];
   readonly extraEnv?: Readonly<Record<string, string>>;
   /** As in `OpenRequest`. Without it the process is simply started. */
   readonly admitProcess?: AdmitProcess;
-  /** As in `OpenRequest`. */
-  readonly onUnmarked?: OnUnmarked | undefined;
 }
 
-export type StartResult =
+type StartResult =
   | { readonly ok: true; readonly process: AgentProcess }
   | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
 
@@ -64,7 +60,7 @@ export interface AgentProcess {
   stop(): Promise<StopReport>;
 }
 
-export interface HostOptions {
+interface HostOptions {
   readonly sandbox: SandboxMode;
   readonly log: Log;
   /** Kinfold's home. In a namespace an agent sees only the adapters and its own folders in it. */
@@ -79,7 +75,7 @@ export function createProcessHost(options: HostOptions): ProcessHost {
       if (sandbox.kind === "none") return { ok: false, reason: "not_installed", message: sandbox.problem };
       const hidden = hiddenFrom(spec.cwd, options.home);
       if (sandbox.kind === "namespaces" && hidden !== null) prepareCover(hidden.folder);
-      return startProcess(spec, { sandbox, guard, hidden });
+      return startProcess({ spec, sandbox, guard }, hidden);
     },
   };
 }
@@ -89,13 +85,14 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 const STDERR_BYTES = 4_096;
 const DRAIN_MS = 200;
 
-interface StartIn {
+interface Start {
+  readonly spec: ProcessSpec;
   readonly sandbox: Sandbox;
   readonly guard: Guard;
-  readonly hidden: Hidden | null;
 }
 
-async function startProcess(spec: ProcessSpec, { sandbox, guard, hidden }: StartIn): Promise<StartResult> {
+async function startProcess(start: Start, hidden: Hidden | null): Promise<StartResult> {
+  const { spec, sandbox, guard } = start;
   const problem = folderProblem(spec.cwd);
   if (problem !== null) return { ok: false, reason: "exited", message: problem };
   const env = agentEnvironment(process.env, { leaseId: spec.leaseId, names: spec.env, extra: spec.extraEnv });
@@ -107,13 +104,13 @@ async function startProcess(spec: ProcessSpec, { sandbox, guard, hidden }: Start
 
   if (sandbox.kind === "guard") guard.add(spec.leaseId);
   let begun: Begun | null = null;
-  const begin = (): Begun => (begun ??= beginProcess(command, env, { spec, sandbox, guard }));
+  const begin = (): Begun => (begun ??= beginProcess(command, env, start));
   const isAdmitted = await admitted(spec, () => begin().process?.identity ?? null).catch(async (error) => {
-    await endUnadmitted(begun, { spec, sandbox, guard });
+    await endUnadmitted(begun, start);
     throw error;
   });
   if (!isAdmitted) {
-    await endUnadmitted(begun, { spec, sandbox, guard });
+    await endUnadmitted(begun, start);
     return { ok: false, reason: "unwanted", message: "it was stopped before it began" };
   }
   const { process: started, failure } = begin();
@@ -129,7 +126,7 @@ interface Begun {
 }
 
 /** Synchronous: the handlers that end the process must be in place before anything else can run. */
-function beginProcess(command: readonly string[], env: Record<string, string>, at: StartedIn): Begun {
+function beginProcess(command: readonly string[], env: Record<string, string>, at: Start): Begun {
   const child = spawn(command[0] as string, command.slice(1), {
     cwd: at.spec.cwd,
     env,
@@ -149,7 +146,7 @@ async function admitted(spec: ProcessSpec, start: () => ProcessIdentity | null):
   return true;
 }
 
-async function endUnadmitted(begun: Begun | null, { spec, guard }: StartedIn): Promise<void> {
+async function endUnadmitted(begun: Begun | null, { spec, guard }: Start): Promise<void> {
   await begun?.process?.stop();
   guard.release(spec.leaseId);
 }
@@ -172,13 +169,7 @@ function folderProblem(cwd: string): string | null {
   }
 }
 
-interface StartedIn {
-  readonly spec: ProcessSpec;
-  readonly sandbox: Sandbox;
-  readonly guard: Guard;
-}
-
-function agentProcess(child: Child, { spec, sandbox, guard }: StartedIn): AgentProcess {
+function agentProcess(child: Child, { spec, sandbox, guard }: Start): AgentProcess {
   const pid = child.pid as number;
   const row = readProcess(pid);
   const identity = row ? identify(row) : { pid, startTime: null, command: spec.command[0] ?? "" };

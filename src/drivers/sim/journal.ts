@@ -1,17 +1,7 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { appendFileSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
+import { fileSize } from "../../system/file-size.ts";
 
 /** A line of a session's journal, from which the session is loaded after a crash. */
 export type Record =
@@ -54,15 +44,15 @@ export class Journal {
   /** Null if there is no such session. Drops a last line that a kill left incomplete. */
   static load(sessionId: string): { journal: Journal; records: Record[] } | null {
     if (!SESSION_ID.test(sessionId) || !existsSync(pathOf(sessionId))) return null;
-    const records = readFileSync(pathOf(sessionId), "utf8").split("\n").flatMap(parseLine);
-    const file = openSync(pathOf(sessionId), "a+");
-    if (!endsWithNewline(file)) writeSync(file, "\n");
-    return { journal: new Journal(file), records };
+    const text = readFileSync(pathOf(sessionId), "utf8");
+    const file = openSync(pathOf(sessionId), "a");
+    if (text !== "" && !text.endsWith("\n")) appendFileSync(file, "\n");
+    return { journal: new Journal(file), records: text.split("\n").flatMap(parseLine) };
   }
 
   /** Returns a function that reads everything said in the session before this call. */
   static texts(sessionId: string): () => string[] {
-    const size = existsSync(pathOf(sessionId)) ? statSync(pathOf(sessionId)).size : 0;
+    const size = fileSize(pathOf(sessionId));
     return () =>
       readFileSync(pathOf(sessionId))
         .subarray(0, size)
@@ -73,7 +63,7 @@ export class Journal {
   }
 
   append(record: Record): void {
-    writeAll(this.#file, Buffer.from(`${JSON.stringify(record)}\n`));
+    appendFileSync(this.#file, `${JSON.stringify(record)}\n`);
   }
 
   appendDurably(record: Record): void {
@@ -109,16 +99,4 @@ function parseLine(line: string): Record[] {
   } catch {
     return [];
   }
-}
-
-function endsWithNewline(file: number): boolean {
-  const { size } = fstatSync(file);
-  if (size === 0) return true;
-  const last = Buffer.alloc(1);
-  readSync(file, last, 0, 1, size - 1);
-  return last[0] === 10;
-}
-
-function writeAll(file: number, bytes: Buffer): void {
-  for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
 }

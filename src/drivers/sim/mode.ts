@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { isInside, realPathOf } from "../../system/folder.ts";
+import { fieldsOf } from "../../text/fields.ts";
 
 /** What a sim session may do, as sent by its client. Without this, everything is allowed. */
 export interface Mode {
@@ -9,8 +10,7 @@ export interface Mode {
 }
 
 export function readMode(meta: unknown): Mode {
-  const said = fieldsOf(fieldsOf(meta)["kinfold"]);
-  const { permission = "full", tools = null, notTools = [] } = said;
+  const { permission = "full", tools, notTools } = fieldsOf(fieldsOf(meta)["kinfold"]);
   return {
     permission: String(permission),
     tools: Array.isArray(tools) ? tools.map(String) : null,
@@ -30,8 +30,4 @@ export function verdict(
   // Resolve links first: a link inside the folder may point out of it.
   const target = realPathOf(resolve(deed.cwd, deed.path ?? "."));
   return isInside(target, realPathOf(deed.cwd)) ? "do" : "ask";
-}
-
-function fieldsOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

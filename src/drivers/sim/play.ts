@@ -1,3 +1,4 @@
+import { asError } from "../../system/error.ts";
 import { fillIn, fillInValue, readPrompt, replyValue } from "./script.ts";
 import type { Step } from "./script.ts";
 
@@ -86,7 +87,7 @@ export async function play(request: Play): Promise<PlayEnd> {
     await playPrompt(state);
     await playSteered(state);
   } catch (error) {
-    if (!request.signal.aborted) state.stopped ??= { error: messageOf(error), limitSeconds: null };
+    if (!request.signal.aborted) state.stopped ??= { error: asError(error).message, limitSeconds: null };
   }
   const ended = { usage: state.used, error: null, limitSeconds: null };
   if (request.signal.aborted) return { ...ended, stopReason: "cancelled" };
@@ -216,8 +217,4 @@ async function hang(state: State): Promise<void> {
     await Promise.race([cancelled, state.steered.arrival()]);
     if (!state.signal.aborted) await playSteered(state);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

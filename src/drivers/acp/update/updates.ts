@@ -1,12 +1,12 @@
 import type { CompactionUpdate, ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { Usage } from "../../../contract/index.ts";
 import type { AgentUpdate, Replay } from "../../port.ts";
 import { CallMeter } from "./call-meter.ts";
 import type { CallUsage, Retrying } from "../dialect.ts";
 import type { OwnTool } from "./own-tool.ts";
-import { limitSeen } from "../limit.ts";
-import type { LimitSeen } from "../limit.ts";
+import { type LimitSeen, limitSeen } from "../limit.ts";
 import { ToolCalls } from "./tool-call.ts";
-import { type Fields, isFields } from "../../../text/fields.ts";
+import { type Fields, fieldsOf, isFields, numberOf } from "../../../text/fields.ts";
 
 /**
  * Translates an agent's session updates into ours, in one of three modes. `replay` collects the updates of a
@@ -54,8 +54,7 @@ export class Updates {
   }
 
   endReplay(): Replay {
-    this.endMessage();
-    this.calls.clear();
+    this.end();
     this.#mode = "between";
     const { userTexts, toolResults, toolCalls, lastText } = this.#collected;
     return { userTexts, toolResults, toolCalls: userTexts.map((_, at) => toolCalls[at] ?? 0), lastText };
@@ -72,8 +71,7 @@ export class Updates {
   }
 
   endPrompt(): PromptSeen {
-    this.endMessage();
-    this.calls.clear();
+    this.end();
     this.#mode = "between";
     const usd = this.#costTotal > 0 ? this.#costTotal - this.#costBefore : null;
     const systemError = this.#systemError ? this.#lastText || "the agent reported an error" : null;
@@ -131,11 +129,6 @@ export class Updates {
 
   retrying(told: Retrying): void {
     if (this.#mode !== "replay") this.#emit({ kind: "retrying", ...told });
-  }
-
-  notice(text: string): void {
-    this.endMessage();
-    this.#emit({ kind: "notice", text });
   }
 
   #chunk(what: "text" | "thought", text: string, messageId: string | null | undefined): void {
@@ -197,12 +190,11 @@ export class Updates {
   }
 
   #info(meta: Fields | null | undefined): void {
-    const codex = meta?.["codex"];
-    const status = isFields(codex) ? codex["threadStatus"] : null;
-    if (isFields(status) && status["type"] === "systemError") this.#systemError = true;
-    const error = isFields(codex) ? codex["error"] : null;
-    if (isFields(error) && error["willRetry"] === true)
-      this.retrying({ status: codexStatus(error["codexErrorInfo"]), attempt: null, attemptsMax: null });
+    const { threadStatus, error } = fieldsOf(meta?.["codex"]);
+    if (fieldsOf(threadStatus)["type"] === "systemError") this.#systemError = true;
+    const { willRetry, codexErrorInfo } = fieldsOf(error);
+    if (willRetry === true)
+      this.retrying({ status: codexStatus(codexErrorInfo), attempt: null, attemptsMax: null });
   }
 
   #endWhenQuiet(): void {
@@ -258,20 +250,17 @@ function collect(into: Collected, update: AgentUpdate): void {
 
 /** Codex puts the HTTP status into an object named after the kind of error. */
 function codexStatus(info: unknown): number | null {
-  const [kind] = isFields(info) ? Object.values(info) : [];
-  const status = isFields(kind) ? kind["httpStatusCode"] : null;
+  const [kind] = Object.values(fieldsOf(info));
+  const status = fieldsOf(kind)["httpStatusCode"];
   return typeof status === "number" ? status : null;
 }
 
-function countOf(counted: unknown): { inputTokens: number; cachedTokens: number; outputTokens: number } {
-  const number = (name: string): number => {
-    const value = isFields(counted) ? counted[name] : 0;
-    return typeof value === "number" ? value : 0;
-  };
+function countOf(counted: unknown): Omit<Usage, "usd"> {
+  const { inputTokens, cachedReadTokens, outputTokens } = fieldsOf(counted);
   return {
-    inputTokens: number("inputTokens"),
-    cachedTokens: number("cachedReadTokens"),
-    outputTokens: number("outputTokens"),
+    inputTokens: numberOf(inputTokens),
+    cachedTokens: numberOf(cachedReadTokens),
+    outputTokens: numberOf(outputTokens),
   };
 }
 

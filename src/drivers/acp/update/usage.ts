@@ -1,6 +1,6 @@
 import type { PromptResponse } from "@agentclientprotocol/sdk/unstable";
 import type { Usage } from "../../../contract/index.ts";
-import { isFields } from "../../../text/fields.ts";
+import { fieldsOf, isFields, numberOf } from "../../../text/fields.ts";
 
 /** Returns what a prompt used, from all places where agents report it; null if the agent reports nothing. */
 export function usageOf(response: PromptResponse, usdSeen: number | null): Usage | null {
@@ -21,23 +21,17 @@ export function usageOf(response: PromptResponse, usdSeen: number | null): Usage
 }
 
 function costOf(response: PromptResponse): number | null {
-  const cost = response["_meta"]?.["cost"];
-  if (!isFields(cost) || cost["currency"] !== "USD") return null;
-  return typeof cost["amount"] === "number" ? cost["amount"] : null;
+  const { currency, amount } = fieldsOf(response["_meta"]?.["cost"]);
+  return currency === "USD" && typeof amount === "number" ? amount : null;
 }
 
 /** Reads the token counts of Gemini, which reports them only here. */
 function quotaCount(response: PromptResponse): Omit<Usage, "usd"> | null {
-  const quota = response["_meta"]?.["quota"];
-  const count = isFields(quota) ? quota["token_count"] : null;
+  const count = fieldsOf(response["_meta"]?.["quota"])["token_count"];
   if (!isFields(count)) return null;
-  const number = (...names: string[]): number => {
-    const value = names.map((name) => count[name]).find((one) => typeof one === "number");
-    return typeof value === "number" ? value : 0;
-  };
   return {
-    inputTokens: number("input_tokens", "inputTokens"),
-    cachedTokens: number("cached_input_tokens", "cachedInputTokens"),
-    outputTokens: number("output_tokens", "outputTokens"),
+    inputTokens: numberOf(count["input_tokens"] ?? count["inputTokens"]),
+    cachedTokens: numberOf(count["cached_input_tokens"] ?? count["cachedInputTokens"]),
+    outputTokens: numberOf(count["output_tokens"] ?? count["outputTokens"]),
   };
 }
