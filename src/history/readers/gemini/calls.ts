@@ -1,13 +1,12 @@
-import type { CallResult, SpawnCall } from "../../facts.ts";
-import { promptKey, timeOf } from "../../lines/text.ts";
-import { asObject, asText, type JsonObject } from "../../lines/value.ts";
+import type { CallResult } from "../../facts.ts";
+import { CALLS_MAX, newCall, newResult } from "../../lines/spawn-call.ts";
+import { promptKey, shortText, timeOf } from "../../lines/text.ts";
+import { asObject, asText, firstText, type JsonObject } from "../../lines/value.ts";
 import { responseText } from "./content.ts";
 import { addEntry, callOf, callRef, replaceEntry, resultRef } from "./entries.ts";
 import { type GeminiFold, givenCall } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** More than a real session starts. Keeps a hostile file from filling the memory. */
-const CALLS_MAX = 10_000;
 const ERROR_MAX = 2000;
 
 /** A call with any other status is still in progress. */
@@ -72,9 +71,7 @@ export function giveResult(
 }
 
 function resultText(call: JsonObject): string {
-  const said = responseText(call["result"]);
-  if (said !== "") return said;
-  return asText(call["resultDisplay"]) ?? "";
+  return responseText(call["result"]) || (asText(call["resultDisplay"]) ?? "");
 }
 
 interface Recorded {
@@ -95,34 +92,23 @@ function foldSpawn({ facts }: GeminiFold, { call, id, state, error, at }: Record
   }
   if (agentId === null || facts.calls.length >= CALLS_MAX) return;
   const input = asObject(call["args"]) ?? {};
-  const prompt = asText(input["objective"]) ?? asText(input["prompt"]) ?? asText(input["query"]);
+  const prompt = firstText(input, "objective", "prompt", "query");
   const tool = asText(call["name"]) ?? "a tool";
-  const spawn: SpawnCall = {
+  const spawn = newCall({
     callId: id,
     tool,
-    description: short(input["description"]) ?? short(prompt) ?? short(call["description"]),
-    agentType: short(input["agent_name"]) ?? short(tool),
-    name: null,
+    description: shortText(input["description"]) ?? shortText(prompt) ?? shortText(call["description"]),
+    agentType: shortText(input["agent_name"]) ?? shortText(tool),
     promptKey: prompt === null ? null : promptKey(prompt),
-    background: false,
-    many: false,
     at,
     agentId,
-    taskIds: [],
     result: resultOf(state, error, at),
-    movedOn: false,
-  };
+  });
   facts.calls.push(spawn);
 }
 
 const STATES = { success: "completed", error: "failed", cancelled: "cancelled" } as const;
 
 function resultOf(state: CallState, error: string | null, at: number | null): CallResult | null {
-  if (state === null) return null;
-  return { state: STATES[state], error, at, durationMs: null, tokens: null, toolUseCount: null };
-}
-
-function short(value: unknown): string | null {
-  const text = asText(value);
-  return text === null ? null : shortLine(text, 200);
+  return state === null ? null : newResult({ state: STATES[state], error, at });
 }

@@ -1,15 +1,14 @@
-import type { Ending } from "../../facts.ts";
 import { NOTHING_SAID } from "../../facts.ts";
+import { ERROR_MAX, failedCall, hasOpenCall, PROMPTED, RESULTED, setEnding } from "../../lines/ending.ts";
 import type { FoldedCall } from "./calls.ts";
 import type { GeminiFold, Step } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-const ERROR_MAX = 500;
 /** The tool with which a sub-agent hands in its work. */
 const HAND_IN = "complete_task";
 
 export function prompted(fold: GeminiFold, at: number | null): void {
-  set(fold, { kind: "prompted", how: "its last row is a prompt without an answer", at });
+  setEnding(fold, { ...PROMPTED, at });
 }
 
 export function answered(
@@ -17,9 +16,9 @@ export function answered(
   { text, hasCalls, at }: { text: string; hasCalls: boolean; at: number | null },
 ): void {
   if (text.trim() === "" || hasCalls) {
-    set(fold, { kind: "working", how: "its last answer calls a tool, or is not finished", at });
+    setEnding(fold, { kind: "working", how: "its last answer calls a tool, or is not finished", at });
   } else {
-    set(fold, { kind: "ended", how: "its last row is an answer", at });
+    setEnding(fold, { kind: "ended", how: "its last row is an answer", at });
   }
 }
 
@@ -28,17 +27,16 @@ export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, 
   const open = calls?.find(({ state }) => state === null);
   const last = calls?.at(-1);
   if (open !== undefined) {
-    set(fold, { kind: "working", how: `its call of ${shortLine(open.tool, 60)} has no result`, at });
+    setEnding(fold, { ...hasOpenCall(open.tool), at });
   } else if (calls !== null && isHandedIn(fold, calls)) {
-    set(fold, { kind: "ended", how: `it handed its work in with ${HAND_IN}`, at, confirmed: true });
+    setEnding(fold, { kind: "ended", how: `it handed its work in with ${HAND_IN}`, at, confirmed: true });
   } else if (calls !== null && calls.length > 0 && calls.every(({ state }) => state === "cancelled")) {
-    set(fold, { kind: "interrupted", how: "its last call was cancelled", at });
+    setEnding(fold, { kind: "interrupted", how: "its last call was cancelled", at });
   } else if (last?.state === "error") {
-    const error = shortLine(last.error ?? "the call failed", ERROR_MAX);
-    set(fold, { kind: "toolError", how: "its last row is a failed call", at, error });
+    setEnding(fold, { ...failedCall(last.error), at });
   } else if (calls !== null || fold.facts.ending.kind !== "toolError") {
     // A failed call is also repeated for the model as a plain result, which must not hide the failure.
-    set(fold, { kind: "working", how: "its last row is a tool result without an answer", at });
+    setEnding(fold, { ...RESULTED, at });
   }
 }
 
@@ -47,30 +45,22 @@ function isHandedIn({ facts }: GeminiFold, calls: readonly FoldedCall[]): boolea
 }
 
 export function cancelled(fold: GeminiFold, at: number | null): void {
-  set(fold, {
-    kind: "interrupted",
-    how: "its last row says that the request was cancelled",
-    at,
-    confirmed: true,
-  });
+  const how = "its last row says that the request was cancelled";
+  setEnding(fold, { kind: "interrupted", how, at, confirmed: true });
 }
 
 /** An error outside a turn is not about the session's work. */
 export function errored(fold: GeminiFold, text: string, at: number | null): void {
   if (fold.facts.ending.kind === "ended" || fold.facts.ending.kind === "empty") return;
-  set(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(text, ERROR_MAX) });
+  setEnding(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(text, ERROR_MAX) });
 }
 
 /** The last messages are no longer in the agent's list, so a pending answer will not come. */
 export function takenBack(fold: GeminiFold, last: Step | null): void {
   const { kind, at } = fold.facts.ending;
   if (kind === "prompted" || kind === "working" || kind === "toolError") {
-    set(fold, {
-      kind: "interrupted",
-      how: "its last prompt was taken back without an answer",
-      at,
-      confirmed: true,
-    });
+    const how = "its last prompt was taken back without an answer";
+    setEnding(fold, { kind: "interrupted", how, at, confirmed: true });
   } else {
     returnedTo(fold, last);
   }
@@ -78,9 +68,5 @@ export function takenBack(fold: GeminiFold, last: Step | null): void {
 
 export function returnedTo(fold: GeminiFold, last: Step | null): void {
   if (last === null || last.ending === "empty") fold.facts.ending = NOTHING_SAID;
-  else set(fold, { kind: last.ending, how: "it was taken back to an earlier message", at: last.at });
-}
-
-function set({ facts }: GeminiFold, ending: Pick<Ending, "kind" | "how" | "at"> & Partial<Ending>): void {
-  facts.ending = { confirmed: false, error: null, ...ending };
+  else setEnding(fold, { kind: last.ending, how: "it was taken back to an earlier message", at: last.at });
 }

@@ -1,30 +1,19 @@
+import { callBody, type NewEntry, planBody, pushEntry } from "../../lines/entry-body.ts";
 import type { HistoryEntry } from "../../port.ts";
-import { callBody, planBody } from "../../lines/entry-body.ts";
-import { cut } from "../../lines/text.ts";
-import { asObject, asText, type JsonObject } from "../../lines/value.ts";
+import { asObject, asText, firstText, type JsonObject } from "../../lines/value.ts";
 import { type GeminiFold, markOf } from "./notes.ts";
 
-type NewEntry = Pick<HistoryEntry, "ref" | "author" | "kind" | "body"> & { readonly at: number | null };
+type Entry = NewEntry & { readonly ref: string; readonly at: number | null };
 
-export function addEntry(fold: GeminiFold, entry: NewEntry): void {
+export function addEntry(fold: GeminiFold, entry: Entry): void {
   fold.notes.lastRef = entry.ref;
-  push(fold, entry);
+  pushEntry(fold, fold.facts, entry);
 }
 
 /** Gives an entry again, because the agent rewrote its text. */
-export function replaceEntry(fold: GeminiFold, entry: NewEntry): void {
-  push(fold, { ...entry, ref: `${entry.ref}~${markOf(entry.body.text)}`, replaces: entry.ref });
-}
-
-function push(fold: GeminiFold, entry: NewEntry & Pick<HistoryEntry, "replaces">): void {
-  const { facts } = fold;
-  fold.entries.push({
-    ...entry,
-    inlineId: null,
-    body: { ...entry.body, text: cut(entry.body.text, fold.textMax) },
-    isSubagent: facts.isSubagent,
-    at: entry.at ?? facts.lastAt ?? facts.createdAt ?? 0,
-  });
+export function replaceEntry(fold: GeminiFold, entry: Entry): void {
+  const ref = `${entry.ref}~${markOf(entry.body.text)}`;
+  pushEntry(fold, fold.facts, { ...entry, ref, replaces: entry.ref });
 }
 
 /** Refs of calls and results are made from the call's id, because several messages may carry one call. */
@@ -43,9 +32,8 @@ export function callOf(call: JsonObject, textMax: number): Pick<HistoryEntry, "k
     return { kind: "plan", body: planBody(input["todos"], ["description", "content"]) };
   }
   const command = tool === "run_shell_command" ? asText(input["command"]) : null;
-  const path = asText(input["file_path"]) ?? asText(input["absolute_path"]) ?? asText(input["dir_path"]);
-  const title =
-    asText(input["description"]) ?? command ?? path ?? asText(input["pattern"]) ?? asText(input["query"]);
+  const path = firstText(input, "file_path", "absolute_path", "dir_path");
+  const title = asText(input["description"]) ?? command ?? path ?? firstText(input, "pattern", "query");
   const callId = asText(call["id"]) ?? "";
   return { kind: "toolCall", body: callBody({ callId, tool, input, command, path, title }, textMax) };
 }

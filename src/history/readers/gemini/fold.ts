@@ -1,5 +1,7 @@
 import type { Row } from "../../lines/json-lines.ts";
-import { promptKey, timeOf } from "../../lines/text.ts";
+import { seenAt } from "../../facts.ts";
+import { noticed, said, thought } from "../../lines/entry-body.ts";
+import { promptKey, shortText, timeOf } from "../../lines/text.ts";
 import { asCount, asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { giveCall, giveResult, foldToolCall } from "./calls.ts";
 import { readContent, responseText } from "./content.ts";
@@ -27,11 +29,10 @@ const HEAD_FIELDS = ["sessionId", "projectHash", "lastUpdated", "startTime", "su
 function foldPatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
   const { facts, notes } = fold;
   facts.createdAt ??= timeOf(patch["startTime"]);
-  seenAt(fold, timeOf(patch["lastUpdated"]));
+  seenAt(facts, timeOf(patch["lastUpdated"]));
   if (patch["kind"] === "subagent") facts.isSubagent = true;
   notes.projectHash ??= asText(patch["projectHash"]);
-  const summary = asText(patch["summary"]);
-  if (summary !== null) facts.title = shortLine(summary, 200);
+  facts.title = shortText(patch["summary"]) ?? facts.title;
   // A root session lists only added folders; a sub-agent's list begins with its working folder.
   if (facts.isSubagent) facts.cwd ??= asText(asList(patch["directories"])[0]);
   if (Array.isArray(patch["messages"])) snapshot(fold, patch["messages"], offset);
@@ -107,7 +108,7 @@ function foldMessage(fold: GeminiFold, message: JsonObject, carrier: Carrier): v
     fold.facts.firstRef ??= id;
     fold.facts.createdAt ??= at;
   }
-  seenAt(fold, at);
+  seenAt(fold.facts, at);
   const step = known ?? newStep(id, at, carrier.offset);
   const from = fold.entries.length;
   switch (message["type"]) {
@@ -149,11 +150,10 @@ function foldUser(
   const isContext = text.startsWith("<session_context>");
   if (isContext) fold.notes.saidFolder ??= folderIn(text);
   if (isContext || carrier.isSynthetic || responses.length > 0) {
-    give(fold, { ref: step.id, author: "agent", kind: "notice", body: { text: shown }, at: step.at });
+    give(fold, { ...noticed(shown), ref: step.id, at: step.at });
     return;
   }
-  const author = facts.isSubagent ? "session" : "person";
-  give(fold, { ref: step.id, author, kind: "text", body: { text: shown }, at: step.at });
+  give(fold, { ...said(facts.isSubagent ? "session" : "person", shown), ref: step.id, at: step.at });
   facts.firstPrompt ??= shortLine(shown, 200);
   facts.promptKey ??= promptKey(text);
   facts.promptedAt = step.at ?? facts.promptedAt;
@@ -193,7 +193,7 @@ function foldAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
   const { text, calls } = readContent(message["content"]);
   const give = giverOf(step, text);
   if (give !== null) {
-    give(fold, { ref: step.id, author: "agent", kind: "text", body: { text }, at: step.at });
+    give(fold, { ...said("agent", text), ref: step.id, at: step.at });
     if (step.kind !== "answer") facts.messageCount += 1;
     step.kind = "answer";
   }
@@ -215,8 +215,8 @@ function isLastSaid({ notes }: GeminiFold, step: Step): boolean {
 
 function foldThoughts(fold: GeminiFold, thoughts: readonly unknown[], step: Step): void {
   for (const [index, item] of thoughts.entries()) {
-    const thought = asObject(item);
-    const text = [asText(thought?.["subject"]), asText(thought?.["description"])]
+    const fields = asObject(item);
+    const text = [asText(fields?.["subject"]), asText(fields?.["description"])]
       .filter((part) => part !== null)
       .join("\n");
     const mark = text === "" ? "" : markOf(text);
@@ -226,9 +226,9 @@ function foldThoughts(fold: GeminiFold, thoughts: readonly unknown[], step: Step
       continue;
     }
     step.thoughts[index] = mark;
-    const at = timeOf(thought?.["timestamp"]) ?? step.at;
+    const at = timeOf(fields?.["timestamp"]) ?? step.at;
     const give = before === "" ? addEntry : replaceEntry;
-    give(fold, { ref: `${step.id}#${index}`, author: "agent", kind: "thought", body: { text }, at });
+    give(fold, { ...thought(text), ref: `${step.id}#${index}`, at });
   }
 }
 
@@ -256,12 +256,7 @@ function foldNotice(fold: GeminiFold, message: JsonObject, step: Step): void {
   const give = giverOf(step, text);
   if (give === null) return;
   const isError = message["type"] === "error";
-  const body = isError ? { text, ok: false } : { text };
-  give(fold, { ref: step.id, author: "agent", kind: "notice", body, at: step.at });
+  give(fold, { ...noticed(text, isError ? false : undefined), ref: step.id, at: step.at });
   if (isError) errored(fold, text, step.at);
   else if (text.trim() === "Request cancelled.") cancelled(fold, step.at);
-}
-
-function seenAt({ facts }: GeminiFold, at: number | null): void {
-  if (at !== null) facts.lastAt = Math.max(facts.lastAt ?? at, at);
 }

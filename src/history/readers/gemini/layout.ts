@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { openBytes, readFully } from "../../lines/byte-file.ts";
+import { readStart } from "../../lines/small-file.ts";
 import { foldersIn, listFolder, type Look, newKey, reportForeignFile } from "../../lines/folder.ts";
 import type { FoundSession, UserHome, Problem } from "../../port.ts";
 
@@ -122,21 +122,11 @@ async function headOf(path: string, identity: string): Promise<Head> {
   const name = `${identity} ${path}`;
   const known = heads.get(name);
   if (known !== undefined) return known;
-  const text = await readHead(path);
+  const { text } = await readStart(path, HEAD_BYTES);
   const line = text.slice(0, text.indexOf("\n") >>> 0);
   const id = /"sessionId"\s*:\s*"([^"\\]{1,200})"/u.exec(text)?.[1] ?? null;
   const head = { id, isSubagent: /"kind"\s*:\s*"subagent"/u.test(line) };
   if (heads.size >= HEADS_MAX) heads.clear();
   if (id !== null && text.includes("\n")) heads.set(name, head);
   return head;
-}
-
-async function readHead(path: string): Promise<string> {
-  const file = await openBytes(path);
-  try {
-    const buffer = Buffer.alloc(Math.min(HEAD_BYTES, file.sizeBytes));
-    return buffer.subarray(0, await readFully(file, buffer, 0)).toString("utf8");
-  } finally {
-    await file.close();
-  }
 }

@@ -1,5 +1,7 @@
 import { hash } from "node:crypto";
+import type { Usage } from "../../../contract/index.ts";
 import type { Ending } from "../../facts.ts";
+import { pushBounded } from "../../lines/value.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
 export interface Notes {
@@ -29,11 +31,7 @@ export interface Step {
   tokens: Tokens;
 }
 
-export interface Tokens {
-  readonly inputTokens: number;
-  readonly cachedTokens: number;
-  readonly outputTokens: number;
-}
+export type Tokens = Readonly<Pick<Usage, "inputTokens" | "cachedTokens" | "outputTokens">>;
 
 export interface GivenCall {
   readonly id: string;
@@ -53,10 +51,7 @@ const STEPS_MAX = 256;
 const CALLS_MAX = 512;
 
 export function addStep(notes: Notes, step: Step): void {
-  notes.steps.push(step);
-  if (notes.steps.length <= STEPS_MAX) return;
-  notes.steps.shift();
-  notes.isCut = true;
+  if (pushBounded(notes.steps, step, STEPS_MAX)) notes.isCut = true;
 }
 
 export function markOf(text: string): string {
@@ -67,7 +62,6 @@ export function givenCall(notes: Notes, id: string): GivenCall {
   const known = notes.calls.findLast((call) => call.id === id);
   if (known !== undefined) return known;
   const call = { id, called: false, done: false, isEmpty: false };
-  notes.calls.push(call);
-  if (notes.calls.length > CALLS_MAX) notes.calls.shift();
+  pushBounded(notes.calls, call, CALLS_MAX);
   return call;
 }

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { readSmall, readSmallObject } from "../../lines/small-file.ts";
-import { asObject, asText } from "../../lines/value.ts";
+import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import type { Extra } from "./layout.ts";
 import type { GeminiFold } from "./notes.ts";
 
@@ -33,7 +33,7 @@ const REGISTRY_BYTES_MAX = 8 * 1024 * 1024;
 
 /** The registry maps each project's path to the name of its folder. */
 function registered(
-  projects: Readonly<Record<string, unknown>>,
+  projects: JsonObject,
   { project, isProven }: { project: string; isProven: (path: string) => boolean },
 ): string | null {
   const paths = Object.keys(projects);

@@ -1,7 +1,8 @@
 import type { BadLine } from "../../port.ts";
 import { type Database, type NamedRow, openDatabase, type Table } from "../../sqlite/database.ts";
-import { asObject, asText } from "../../lines/value.ts";
+import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import {
+  badRecord,
   byId,
   countUpTo,
   PartBudget,
@@ -62,7 +63,7 @@ export function databaseSource(
         return row === null ? null : messageOf(tables, row, { id: messageId, limits });
       } catch (error) {
         // A broken page loses only the rows on it.
-        const bad = [badRow(`message ${messageId}`, `cannot be read: ${(error as Error).message}`)];
+        const bad = [badRecord(`message ${messageId}`, `cannot be read: ${(error as Error).message}`)];
         return { id: messageId, data: {}, parts: [], bad, bytes: 0 };
       }
     },
@@ -148,7 +149,7 @@ function messageOf(
 ): Message | null {
   const bad: BadLine[] = [];
   const data = dataOf(row, limits);
-  if (typeof data === "string") bad.push(badRow(`message ${id}`, data));
+  if (typeof data === "string") bad.push(badRecord(`message ${id}`, data));
   const parts: Part[] = [];
   const held = new PartBudget(limits);
   let bytes = row.bytes("data");
@@ -156,23 +157,19 @@ function messageOf(
     const partId = partRow.text("id");
     const partBytes = partRow.bytes("data");
     if (!held.hasRoom(partBytes)) {
-      bad.push(badRow(`message ${id}`, held.why(`part ${partId}`)));
+      bad.push(badRecord(`message ${id}`, held.why(`part ${partId}`)));
       break;
     }
     const content = dataOf(partRow, limits);
     bytes += partBytes;
-    if (typeof content === "string") bad.push(badRow(`part ${partId}`, content));
+    if (typeof content === "string") bad.push(badRecord(`part ${partId}`, content));
     else if (partId !== null)
       parts.push({ id: partId, data: content, createdAt: partRow.number("time_created") });
   }
   return { id, data: asObject(data) ?? {}, parts: parts.toSorted(byId), bad, bytes };
 }
 
-function dataOf(row: NamedRow, limits: SourceLimits): Readonly<Record<string, unknown>> | string {
+function dataOf(row: NamedRow, limits: SourceLimits): JsonObject | string {
   const bytes = row.bytes("data");
   return parsedRecord(bytes > limits.recordBytesMax ? null : row.text("data"), bytes, limits);
-}
-
-function badRow(what: string, reason: string): BadLine {
-  return { line: null, byteOffset: null, reason: `${what} ${reason}` };
 }

@@ -1,13 +1,12 @@
-import type { Ending, SessionFacts } from "../../facts.ts";
+import type { SessionFacts } from "../../facts.ts";
+import { ERROR_MAX, failedCall, hasOpenCall, PROMPTED, RESULTED, setEnding } from "../../lines/ending.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { completedAt, createdAt, errorOf } from "./entries.ts";
 import type { Message } from "./source.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-const ERROR_MAX = 500;
-
 export function prompted(facts: SessionFacts, at: number | null): void {
-  set(facts, { kind: "prompted", how: "its last row is a prompt without an answer", at });
+  setEnding({ facts }, { ...PROMPTED, at });
 }
 
 export function answered(facts: SessionFacts, message: Message): void {
@@ -17,28 +16,28 @@ export function answered(facts: SessionFacts, message: Message): void {
   const reason = finishOf(message);
   const open = openCall(message);
   if (error?.name === "MessageAbortedError") {
-    set(facts, { kind: "interrupted", how: "its last answer was aborted", at, confirmed: true });
+    setEnding({ facts }, { kind: "interrupted", how: "its last answer was aborted", at, confirmed: true });
   } else if (error !== null) {
-    const text = shortLine(error.text, ERROR_MAX);
-    set(facts, {
-      kind: "failed",
-      how: `its last answer ended with ${shortLine(error.name, 60)}`,
-      at,
-      error: text,
-      confirmed: true,
-    });
+    const how = `its last answer ended with ${shortLine(error.name, 60)}`;
+    setEnding(
+      { facts },
+      { kind: "failed", how, at, error: shortLine(error.text, ERROR_MAX), confirmed: true },
+    );
   } else if (open !== null) {
-    set(facts, { kind: "working", how: `its call of ${shortLine(open, 60)} has no result`, at });
+    setEnding({ facts }, { ...hasOpenCall(open), at });
   } else if (!isDone) {
-    set(facts, { kind: "working", how: "its last answer is not finished", at });
+    setEnding({ facts }, { kind: "working", how: "its last answer is not finished", at });
   } else if (reason === "tool-calls" || (reason === null && endsWithCall(message))) {
     resulted(facts, message, at);
   } else if (reason === "error") {
-    set(facts, { kind: "failed", how: "its last answer ended with an error", at, error: "the model failed" });
+    setEnding(
+      { facts },
+      { kind: "failed", how: "its last answer ended with an error", at, error: "the model failed" },
+    );
   } else {
     const how =
       reason === null ? "its last answer is finished" : `its last answer ended with ${shortLine(reason, 40)}`;
-    set(facts, { kind: "ended", how, at, confirmed: reason !== null });
+    setEnding({ facts }, { kind: "ended", how, at, confirmed: reason !== null });
   }
 }
 
@@ -46,10 +45,9 @@ function resulted(facts: SessionFacts, message: Message, at: number | null): voi
   const last = message.parts.findLast(({ data }) => data["type"] === "tool");
   const state = asObject(last?.data["state"]);
   if (state?.["status"] === "error") {
-    const error = shortLine(asText(state["error"]) ?? "the call failed", ERROR_MAX);
-    set(facts, { kind: "toolError", how: "its last row is a failed call", at, error });
+    setEnding({ facts }, { ...failedCall(asText(state["error"])), at });
   } else {
-    set(facts, { kind: "working", how: "its last row is a tool result without an answer", at });
+    setEnding({ facts }, { ...RESULTED, at });
   }
 }
 
@@ -70,8 +68,4 @@ function openCall({ parts }: Message): string | null {
 function endsWithCall({ parts }: Message): boolean {
   const said = parts.filter(({ data }) => data["type"] === "text" || data["type"] === "tool");
   return said.at(-1)?.data["type"] === "tool";
-}
-
-function set(facts: SessionFacts, ending: Pick<Ending, "kind" | "how" | "at"> & Partial<Ending>): void {
-  facts.ending = { confirmed: false, error: null, ...ending };
 }

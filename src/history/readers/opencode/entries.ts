@@ -1,8 +1,18 @@
+import {
+  callBody,
+  type NewEntry,
+  noticed,
+  planBody,
+  planned,
+  reported,
+  resultBody,
+  said,
+  thought,
+} from "../../lines/entry-body.ts";
 import type { HistoryEntry } from "../../port.ts";
-import { callBody, planBody, resultBody } from "../../lines/entry-body.ts";
 import { cut, timeOf } from "../../lines/text.ts";
-import { asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
-import type { Message, Part } from "./source.ts";
+import { asNumber, asObject, asText, firstText, type JsonObject } from "../../lines/value.ts";
+import { type Message, type Part, timesOf } from "./source.ts";
 import { readTaskTag } from "./task-tag.ts";
 
 export interface Drawn {
@@ -22,19 +32,19 @@ export interface Drawing {
  * part that began after it. So the order does not change while the message grows.
  */
 export function entriesOf(message: Message, drawing: Drawing): Drawn[] {
-  const said: Placed[] = [];
+  const parts: Placed[] = [];
   const results: Placed[] = [];
   for (const part of message.parts) {
     const at = part.createdAt;
     const drawn = drawPart(message, part, drawing);
-    if (drawn !== null) said.push({ ...drawn, from: at ?? 0 });
+    if (drawn !== null) parts.push({ ...drawn, from: at ?? 0 });
     const result = drawResult(part, drawing);
     if (result !== null) results.push({ ...result, from: result.entry.at });
   }
   results.sort((a, b) => a.from - b.from);
   const ordered: Drawn[] = [];
   const called = new Set<string>();
-  for (const item of said) {
+  for (const item of parts) {
     while (results.length > 0 && (results[0] as Placed).from < item.from && called.has(callOf(results[0]))) {
       ordered.push(results.shift() as Placed);
     }
@@ -58,8 +68,6 @@ function callOf(placed: Placed | undefined): string {
 }
 
 const RESULT = "#result";
-
-type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
 
 function drawPart(message: Message, part: Part, drawing: Drawing): Drawn | null {
   const isUser = message.data["role"] === "user";
@@ -93,18 +101,12 @@ function saidByUser({ part: { data }, drawing: { isSubagent } }: Sayer): NewEntr
   switch (data["type"]) {
     case "text":
       if (text === null) return null;
-      if (data["synthetic"] !== true) return { author, kind: "text", body: { text } };
-      return readTaskTag(text) === null
-        ? noticed(text)
-        : { author: "session", kind: "callback", body: { text } };
+      if (data["synthetic"] !== true) return said(author, text);
+      return readTaskTag(text) === null ? noticed(text) : reported(text);
     case "subtask":
-      return {
-        author,
-        kind: "text",
-        body: { text: asText(data["prompt"]) ?? asText(data["description"]) ?? "" },
-      };
+      return said(author, firstText(data, "prompt", "description") ?? "");
     case "file":
-      return { author, kind: "text", body: { text: `[${fileName(data)}]` } };
+      return said(author, `[${fileName(data)}]`);
     case "compaction":
       return noticed("The conversation is compacted.");
     default:
@@ -126,44 +128,31 @@ function saidByAgent({ message, part: { data }, drawing: { textMax } }: Sayer): 
     case "text":
       if (text === null) return null;
       if (message.data["summary"] === true || data["synthetic"] === true) return noticed(text);
-      return { author: "agent", kind: "text", body: { text } };
+      return said("agent", text);
     case "reasoning":
-      return text === null ? null : { author: "agent", kind: "thought", body: { text } };
+      return text === null ? null : thought(text);
     case "tool":
       return called(data, textMax);
-    case "retry": {
-      const error = asObject(data["error"]);
-      const said = asText(asObject(error?.["data"])?.["message"]) ?? asText(error?.["message"]);
-      return {
-        author: "agent",
-        kind: "notice",
-        body: { text: said ?? "The request is made again.", ok: false },
-      };
-    }
+    case "retry":
+      return noticed(messageIn(asObject(data["error"])) ?? "The request is made again.", false);
     default:
       return null;
   }
 }
 
-function noticed(text: string): NewEntry {
-  return { author: "agent", kind: "notice", body: { text } };
+function messageIn(error: JsonObject | null): string | null {
+  return asText(asObject(error?.["data"])?.["message"]) ?? asText(error?.["message"]);
 }
 
 /** Uses only the call's input, which is the same before and after it ran. */
 function called(data: JsonObject, textMax: number): NewEntry {
   const tool = asText(data["tool"]) ?? "a tool";
   const input = asObject(asObject(data["state"])?.["input"]) ?? {};
-  if (tool === "todowrite")
-    return { author: "agent", kind: "plan", body: planBody(input["todos"], ["content"]) };
+  if (tool === "todowrite") return planned(planBody(input["todos"], ["content"]));
   const command = tool === "bash" ? asText(input["command"]) : null;
-  const path = asText(input["filePath"]) ?? asText(input["path"]);
+  const path = firstText(input, "filePath", "path");
   const title =
-    asText(input["description"]) ??
-    command ??
-    path ??
-    asText(input["pattern"]) ??
-    asText(input["query"]) ??
-    asText(input["url"]);
+    asText(input["description"]) ?? command ?? path ?? firstText(input, "pattern", "query", "url");
   const callId = asText(data["callID"]) ?? "";
   const body = callBody({ callId, tool, input, command, path, title }, textMax);
   return { author: "agent", kind: "toolCall", body };
@@ -196,15 +185,17 @@ function drawError(message: Message, drawing: Drawing): Drawn | null {
   const error = errorOf(message);
   if (error === null) return null;
   const at = completedAt(message) ?? createdAt(message);
-  const made: NewEntry = { author: "agent", kind: "notice", body: { text: error.text, ok: false } };
-  return { entry: finished(made, { ref: `${message.id}#error`, at, drawing }), isFinal: true };
+  return {
+    entry: finished(noticed(error.text, false), { ref: `${message.id}#error`, at, drawing }),
+    isFinal: true,
+  };
 }
 
 export function errorOf({ data }: Message): { readonly name: string; readonly text: string } | null {
   const error = asObject(data["error"]);
   if (error === null) return null;
   const name = asText(error["name"]) ?? "an error";
-  return { name, text: asText(asObject(error["data"])?.["message"]) ?? asText(error["message"]) ?? name };
+  return { name, text: messageIn(error) ?? name };
 }
 
 export function createdAt({ data }: Message): number {
@@ -216,7 +207,7 @@ export function completedAt({ data }: Message): number | null {
 }
 
 /** Whether the agent has recorded that it is done with a message. */
-export function isOver(message: Message): boolean {
+function isOver(message: Message): boolean {
   return completedAt(message) !== null || errorOf(message) !== null;
 }
 
@@ -231,6 +222,5 @@ function isPartDone({ data }: Part): boolean {
 }
 
 function timeIn({ data, createdAt: at }: Part): number | null {
-  const time = asObject(asObject(data["state"])?.["time"]) ?? asObject(data["time"]);
-  return timeOf(time?.["start"]) ?? at;
+  return timeOf(timesOf(data)?.["start"]) ?? at;
 }

@@ -1,10 +1,10 @@
-import type { SessionFacts } from "../../facts.ts";
-import { promptKey, timeOf } from "../../lines/text.ts";
+import { seenAt, type SessionFacts } from "../../facts.ts";
+import { promptKey, shortText, timeOf } from "../../lines/text.ts";
 import { asCount, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { movedOn, foldCall, toldOf } from "./calls.ts";
 import { answered, prompted } from "./ending.ts";
 import { completedAt, createdAt } from "./entries.ts";
-import type { Message, Part, SessionRecord } from "./source.ts";
+import { type Message, type Part, type SessionRecord, timesOf } from "./source.ts";
 import { readTaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/fence.ts";
 
@@ -13,7 +13,7 @@ export function foldSession(facts: SessionFacts, session: SessionRecord): void {
   facts.cwd = session.directory ?? facts.cwd;
   facts.agentVersion = session.version ?? facts.agentVersion;
   facts.createdAt = session.createdAt ?? facts.createdAt;
-  const title = session.title === null ? null : shortLine(session.title, 200);
+  const title = shortText(session.title);
   facts.title = title === null || UNNAMED.test(title) ? null : title;
   if (session.parentId === null) return;
   facts.isSubagent = true;
@@ -39,18 +39,8 @@ export function foldMessage(facts: SessionFacts, message: Message): void {
   else if (message.data["role"] === "assistant") foldAnswer(facts, message, at);
 }
 
-function timesOf(data: JsonObject): JsonObject | null {
-  return asObject(asObject(data["state"])?.["time"]) ?? asObject(data["time"]);
-}
-
-function seenAt(facts: SessionFacts, at: number | null): void {
-  if (at !== null) facts.lastAt = Math.max(facts.lastAt ?? at, at);
-}
-
 function foldUser(facts: SessionFacts, message: Message, at: number | null): void {
-  const asked = message.parts
-    .filter(({ data }) => data["synthetic"] !== true)
-    .flatMap(({ data }) => askedIn(data));
+  const asked = message.parts.flatMap(askedIn);
   for (const { data } of message.parts) {
     const tag = data["synthetic"] === true ? readTaskTag(asText(data["text"]) ?? "") : null;
     if (tag !== null) toldOf(facts, tag, at);
@@ -65,14 +55,9 @@ function foldUser(facts: SessionFacts, message: Message, at: number | null): voi
   prompted(facts, at);
 }
 
-function askedIn(data: JsonObject): string[] {
-  const text =
-    data["type"] === "subtask"
-      ? asText(data["prompt"])
-      : data["type"] === "text"
-        ? asText(data["text"])
-        : null;
-  return text === null ? [] : [text];
+function askedIn({ data }: Part): string[] {
+  const text = data["type"] === "subtask" ? data["prompt"] : data["type"] === "text" ? data["text"] : null;
+  return asText(text) === null || data["synthetic"] === true ? [] : [text as string];
 }
 
 function foldAnswer(facts: SessionFacts, message: Message, at: number | null): void {

@@ -82,7 +82,7 @@ async function inDatabase(look: Look, path: string): Promise<FoundSession[]> {
 }
 
 /** Returns the root session's id as far as parents are known. Stops at the first repeated id of a cycle. */
-function topOf(
+export function topOf(
   { id, parentId }: { id: string; parentId: string | null },
   seen: ReadonlyMap<string, { readonly parentId: string | null }>,
 ): string {

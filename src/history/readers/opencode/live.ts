@@ -1,6 +1,7 @@
 import { realpath } from "node:fs/promises";
 import type { LiveSession, ProcessProbe } from "../../port.ts";
-import { databasesIn } from "./layout.ts";
+import { isVersionAtLeast } from "../../lines/text.ts";
+import { databasesIn, topOf } from "./layout.ts";
 import { type Seen, sessionsIn } from "./sessions.ts";
 
 /**
@@ -19,7 +20,8 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
     const startedAt = probe.startedAt?.(pid) ?? null;
     const sessions = await sessionsIn(path).catch(() => new Map<string, Seen>());
     const how = `a process of the agent, ${pid}, has its database open`;
-    for (const id of writtenSince(sessions, startedAt ?? 0)) {
+    const written = sessions.values().filter(({ updatedAt }) => updatedAt >= (startedAt ?? 0));
+    for (const id of new Set(written.map((one) => topOf(one, sessions)))) {
       live.push({ id, pid, startedAt, alive: true, doing: null, how });
     }
   }
@@ -34,23 +36,5 @@ let seesAll = false;
  * be inspected, or if the version has no database.
  */
 export function listsHolders(version: string | null): boolean {
-  const [major, minor] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
-  if (!seesAll || major === undefined || minor === undefined) return false;
-  return major > 1 || (major === 1 && minor >= 16);
-}
-
-/** Returns the root ids of the trees that were written to. */
-function writtenSince(sessions: ReadonlyMap<string, Seen>, since: number): Set<string> {
-  const tops = new Set<string>();
-  for (const one of sessions.values()) {
-    if (one.updatedAt < since) continue;
-    const passed = new Set<Seen>();
-    let top = one;
-    while (top.parentId !== null && !passed.has(top)) {
-      passed.add(top);
-      top = sessions.get(top.parentId) ?? top;
-    }
-    tops.add(top.id);
-  }
-  return tops;
+  return seesAll && isVersionAtLeast(version, [1, 16]);
 }

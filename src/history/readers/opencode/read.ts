@@ -15,7 +15,7 @@ import type {
 import { databaseSource } from "./database-source.ts";
 import { type Drawn, entriesOf } from "./entries.ts";
 import type { Extra } from "./layout.ts";
-import { countUpTo, type Message, type SessionRecord, type Source } from "./source.ts";
+import { countUpTo, type SessionRecord, type Source } from "./source.ts";
 import { foldMessage, foldSession } from "./fold.ts";
 import { treeSource } from "./tree-source.ts";
 
@@ -119,6 +119,8 @@ const TAIL_COUNT = 12;
 /** Never splits a message. A page's offset is the number of messages before it. */
 export async function tail(found: FoundSession, options: TailOptions): Promise<TailPage> {
   const source = openSource(found, {});
+  const { isSubagent } = found;
+  const { textMax = TEXT_MAX } = options;
   try {
     const ids = await source.messageIds();
     const openFrom = await firstOpen(source, ids);
@@ -128,10 +130,7 @@ export async function tail(found: FoundSession, options: TailOptions): Promise<T
     while (first > 0) {
       const message = await source.message(ids[first - 1] as string);
       const isClosed = first - 1 < openFrom || source.isFrozen;
-      const entries =
-        message === null
-          ? []
-          : finalOf(draw(found, message, { isClosed, textMax: options.textMax ?? TEXT_MAX }));
+      const entries = message === null ? [] : finalOf(entriesOf(message, { isSubagent, isClosed, textMax }));
       if (count > 0 && count + entries.length > options.entriesMax) break;
       pages.unshift(entries);
       count += entries.length;
@@ -217,19 +216,18 @@ class Reading {
   readonly closed: SessionFacts;
   readonly given: string[] = [];
   readonly #before: ReadonlySet<string>;
-  readonly #found: FoundSession;
-  readonly #textMax: number;
+  readonly #drawing: { readonly isSubagent: boolean; readonly textMax: number };
   readonly #bytesMax: number;
   #bytes = 0;
   /** Set at the first entry that can still change; no entry after it is given. */
   #isHeld = false;
 
-  constructor(found: FoundSession, { notes }: Known, { textMax, chunkBytes }: ReadOptions) {
-    this.#found = found;
+  constructor({ isSubagent }: FoundSession, { notes }: Known, options: ReadOptions) {
+    const { textMax = TEXT_MAX, chunkBytes = BATCH_BYTES } = options;
+    this.#drawing = { isSubagent, textMax };
     this.closed = structuredClone(notes.closed);
     this.#before = new Set(notes.given);
-    this.#textMax = textMax ?? TEXT_MAX;
-    this.#bytesMax = chunkBytes ?? BATCH_BYTES;
+    this.#bytesMax = chunkBytes;
   }
 
   get isFull(): boolean {
@@ -242,7 +240,7 @@ class Reading {
     this.#bytes += Math.max(1, message.bytes);
     this.bad.push(...message.bad.filter((bad) => !this.#before.has(nameOf(bad))));
     foldMessage(this.closed, message);
-    const drawn = draw(this.#found, message, { isClosed: true, textMax: this.#textMax });
+    const drawn = entriesOf(message, { ...this.#drawing, isClosed: true });
     this.entries.push(...drawn.map(({ entry }) => entry).filter(({ ref }) => !this.#before.has(ref)));
   }
 
@@ -252,10 +250,7 @@ class Reading {
     foldMessage(facts, message);
     this.bad.push(...message.bad.filter((bad) => !this.#before.has(nameOf(bad))));
     this.given.push(...message.bad.map(nameOf));
-    for (const { entry, isFinal } of draw(this.#found, message, {
-      isClosed: false,
-      textMax: this.#textMax,
-    })) {
+    for (const { entry, isFinal } of entriesOf(message, { ...this.#drawing, isClosed: false })) {
       const isGiven = this.#before.has(entry.ref);
       this.#isHeld ||= !isFinal;
       if (isGiven || !this.#isHeld) this.given.push(entry.ref);
@@ -267,14 +262,6 @@ class Reading {
 /** Names a bad record, so that it is counted only once. */
 function nameOf({ reason }: BadLine): string {
   return `bad: ${reason}`;
-}
-
-function draw(
-  { isSubagent }: FoundSession,
-  message: Message,
-  { isClosed, textMax }: { isClosed: boolean; textMax: number },
-): Drawn[] {
-  return entriesOf(message, { isSubagent, isClosed, textMax });
 }
 
 function finalOf(drawn: readonly Drawn[]): HistoryEntry[] {
@@ -304,8 +291,8 @@ async function leftBehindBy(
   let afterRef: string | null = null;
   for (let index = ids.findIndex((id) => id >= revertId) - 1; index >= 0 && afterRef === null; index -= 1) {
     const message = await source.message(ids[index] as string);
-    const entries = message === null ? [] : draw(found, message, { isClosed: true, textMax: TEXT_MAX });
-    afterRef = entries.at(-1)?.entry.ref ?? null;
+    const drawing = { isSubagent: found.isSubagent, isClosed: true, textMax: TEXT_MAX };
+    afterRef = message === null ? null : (entriesOf(message, drawing).at(-1)?.entry.ref ?? null);
   }
   return [{ inlineId: null, afterRef, beforeRef: null, reason: "the agent was taken back to before them" }];
 }

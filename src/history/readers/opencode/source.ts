@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../lines/value.ts";
+import { asObject, type JsonObject } from "../../lines/value.ts";
 import { bytes as byteWords } from "../../../text/quantity.ts";
 import { parseJson, TooManyValues } from "../../lines/parse-json.ts";
 import type { BadLine } from "../../port.ts";
@@ -58,12 +58,19 @@ export function parsedRecord(
   if (bytes > recordBytesMax) return `longer than ${byteWords(recordBytesMax)}`;
   if (text === null) return "holds nothing";
   try {
-    const value = parseJson(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as JsonObject) : "is not a JSON object";
+    return asObject(parseJson(text)) ?? "is not a JSON object";
   } catch (error) {
     return error instanceof TooManyValues ? error.message : "is not JSON";
   }
+}
+
+export function badRecord(name: string, reason: string): BadLine {
+  return { line: null, byteOffset: null, reason: `${name} ${reason}` };
+}
+
+/** Returns when a part began and ended. */
+export function timesOf(data: JsonObject): JsonObject | null {
+  return asObject(asObject(data["state"])?.["time"]) ?? asObject(data["time"]);
 }
 
 const PARTS_MAX = 10_000;

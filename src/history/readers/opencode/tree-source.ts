@@ -5,6 +5,7 @@ import { readSmall } from "../../lines/small-file.ts";
 import { timeOf } from "../../lines/text.ts";
 import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import {
+  badRecord,
   byId,
   PartBudget,
   type Message,
@@ -13,6 +14,7 @@ import {
   type SessionRecord,
   type Source,
   type SourceLimits,
+  timesOf,
 } from "./source.ts";
 
 /** Reads the files that OpenCode wrote before it had a database. They no longer change. */
@@ -35,7 +37,7 @@ export function treeSource({ path, id }: { path: string; id: string }, limits: S
     async message(messageId): Promise<Message | null> {
       const data = await read(join(messages, `${messageId}.json`));
       const bad: BadLine[] = [];
-      if (typeof data === "string") bad.push(badFile(messageId, data));
+      if (typeof data === "string") bad.push(badRecord(messageId, data));
       const parts = await partsOf(join(storage, "part", messageId), {
         read,
         bad,
@@ -77,19 +79,14 @@ async function partsOf(folder: string, { read, bad, held }: Reading): Promise<Pa
     // A missing file uses no budget, and `read` reports it.
     const file = await stat(join(folder, `${id}.json`)).catch(() => null);
     if (!held.hasRoom(file?.size ?? 0)) {
-      bad.push(badFile(basename(folder), held.why(id)));
+      bad.push(badRecord(basename(folder), held.why(id)));
       break;
     }
     const data = await read(join(folder, `${id}.json`));
-    if (typeof data === "string") bad.push(badFile(id, data));
-    else parts.push({ id, data, createdAt: startOf(data) });
+    if (typeof data === "string") bad.push(badRecord(id, data));
+    else parts.push({ id, data, createdAt: timeOf(timesOf(data)?.["start"]) });
   }
   return parts.toSorted(byId);
-}
-
-function startOf(data: JsonObject): number | null {
-  const time = asObject(asObject(data["state"])?.["time"]) ?? asObject(data["time"]);
-  return timeOf(time?.["start"]);
 }
 
 /** Returns the names of the records in a folder, in order. */
@@ -100,8 +97,4 @@ async function namesIn(folder: string): Promise<string[]> {
     .filter((name) => name.endsWith(".json"))
     .map((name) => basename(name, ".json"))
     .toSorted();
-}
-
-function badFile(id: string, reason: string): BadLine {
-  return { line: null, byteOffset: null, reason: `${id} ${reason}` };
 }
