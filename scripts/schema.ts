@@ -5,11 +5,12 @@ import pg from "pg";
 import { addressOf, clientOptions } from "../src/store/postgres/connection.ts";
 import * as postgres from "../src/store/postgres/migrate.ts";
 import * as sqlite from "../src/store/sqlite/migrate.ts";
+import { postgresSchema, sqliteSchema } from "../src/store/testing/schema.ts";
 import { testPostgres } from "../src/store/testing/test-postgres.ts";
 
 const db = new DatabaseSync(":memory:");
 sqlite.migrate(db, ":memory:");
-writeFileSync(new URL("../src/store/sqlite/schema.sql", import.meta.url), sqlite.schemaOf(db));
+writeFileSync(new URL("../src/store/sqlite/schema.sql", import.meta.url), sqliteSchema(db));
 db.close();
 
 const server = await testPostgres();
@@ -18,7 +19,7 @@ const client = new pg.Client(clientOptions(addressOf(url)));
 await client.connect();
 try {
   await postgres.migrate(client, addressOf(url));
-  const text = await postgres.schemaOf(client);
+  const text = await postgresSchema(client);
   writeFileSync(new URL("../src/store/postgres/schema.sql", import.meta.url), text);
 } finally {
   await client.end();

@@ -9,10 +9,11 @@ import { silentLog } from "../log.ts";
 import { cuttingProxy } from "./testing/cutting-proxy.ts";
 import { type Commit, STALE, type Store } from "./port/store.ts";
 import { addressOf, clientOptions } from "./postgres/connection.ts";
-import { migrate, schemaOf } from "./postgres/migrate.ts";
+import { migrate } from "./postgres/migrate.ts";
 import { openPostgres } from "./postgres/open.ts";
 import { StoreLocked, StoreTooNew, StoreUnusable } from "./problem.ts";
 import { StoreProcess } from "./testing/process.ts";
+import { postgresSchema } from "./testing/schema.ts";
 import { aChild, aMessage, anEvent, aSession } from "./testing/sample.ts";
 import { testPostgres } from "./testing/test-postgres.ts";
 
@@ -294,7 +295,7 @@ describe("the schema on the server", () => {
     const url = await server.url();
     const sql = await client(url);
     await migrate(sql, addressOf(url));
-    const made = await schemaOf(sql);
+    const made = await postgresSchema(sql);
     await sql.end();
     assert.equal(readFileSync(new URL("./postgres/schema.sql", import.meta.url), "utf8"), made);
   });
@@ -307,7 +308,7 @@ describe("the schema on the server", () => {
     assert.deepEqual(new Set(codes), new Set([0]));
     const sql = await client(url);
     assert.equal(
-      await schemaOf(sql),
+      await postgresSchema(sql),
       readFileSync(new URL("./postgres/schema.sql", import.meta.url), "utf8"),
     );
     await sql.end();

@@ -18,9 +18,9 @@ import { silentLog } from "../log.ts";
 import type { Store } from "./port/store.ts";
 import { StoreCorrupt, StoreLocked, StoreTooNew, StoreUnusable } from "./problem.ts";
 import { StoreProcess } from "./testing/process.ts";
+import { sqliteSchema } from "./testing/schema.ts";
 import { aMessage, anEvent, aSession } from "./testing/sample.ts";
 import { migrationsIn } from "./migration.ts";
-import { schemaOf } from "./sqlite/migrate.ts";
 import { openSqlite, type SqliteOptions } from "./sqlite/open.ts";
 
 let folder = "";
@@ -339,7 +339,7 @@ describe("the schema", () => {
   it("committed is the one the migrations make", async () => {
     await open();
     const db = new DatabaseSync(database, { readOnly: true });
-    const made = schemaOf(db);
+    const made = sqliteSchema(db);
     db.close();
     assert.equal(readFileSync(new URL("./sqlite/schema.sql", import.meta.url), "utf8"), made);
   });
@@ -351,7 +351,7 @@ describe("the schema", () => {
     const codes = await Promise.all(processes.map((each) => each.end()));
     assert.deepEqual(new Set(codes), new Set([0]));
     const db = new DatabaseSync(path, { readOnly: true });
-    assert.equal(schemaOf(db), readFileSync(new URL("./sqlite/schema.sql", import.meta.url), "utf8"));
+    assert.equal(sqliteSchema(db), readFileSync(new URL("./sqlite/schema.sql", import.meta.url), "utf8"));
     db.close();
   });
 });

@@ -19,14 +19,6 @@ export function migrate(db: DatabaseSync, path: string): void {
   }
 }
 
-/** Returns the schema as text, sorted by name; this is the content of `schema.sql`. */
-export function schemaOf(db: DatabaseSync): string {
-  const rows = db
-    .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name")
-    .all();
-  return rows.map((row) => `${String(row.sql)};\n`).join("\n");
-}
-
 function versionOf(db: DatabaseSync): number {
   return Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
 }
