@@ -1,67 +1,53 @@
 import type { Fragment } from "../contract/index.ts";
 import type { Log } from "../log.ts";
-import type { Commit } from "./port/store.ts";
+import type { Commit, Store } from "./port/store.ts";
 
-/**
- * Listeners for commits, live text, import requests and probe requests. An error in one does not affect the
- * others.
- */
-export class Listeners {
-  readonly #log: Log;
-  readonly #commit = new Set<(commit: Commit) => void>();
-  readonly #ask = new Set<() => void>();
-  readonly #probe = new Set<() => Promise<void>>();
-  readonly #fragment = new Set<(fragment: Fragment) => void>();
+export type Listeners = ReturnType<typeof newListeners>;
 
-  constructor(log: Log) {
-    this.#log = log;
-  }
+/** The listeners of a store. An error in one does not affect the others. */
+export function newListeners(log: Log) {
+  const commits = topicOf<Commit>(log);
+  const fragments = topicOf<Fragment>(log);
+  const importRequests = topicOf<void>(log);
+  const probes = new Set<() => Promise<void>>();
+  return {
+    committed: commits.send,
+    asked: importRequests.send,
+    onAsk: importRequests.add,
+    /** The part of the port that is the same for both databases. */
+    port: {
+      onCommit: commits.add,
+      publish: fragments.send,
+      onFragment: fragments.add,
+      onProbe(listener) {
+        probes.add(listener);
+        return () => probes.delete(listener);
+      },
+      async probe() {
+        for (const probe of await Promise.allSettled([...probes].map((listener) => listener()))) {
+          if (probe.status === "rejected")
+            log.error({ error: String(probe.reason) }, "probing the agents failed");
+        }
+      },
+    } satisfies Partial<Store>,
+  };
+}
 
-  onCommit(listener: (commit: Commit) => void): () => void {
-    this.#commit.add(listener);
-    return () => this.#commit.delete(listener);
-  }
-
-  onFragment(listener: (fragment: Fragment) => void): () => void {
-    this.#fragment.add(listener);
-    return () => this.#fragment.delete(listener);
-  }
-
-  onAsk(listener: () => void): () => void {
-    this.#ask.add(listener);
-    return () => this.#ask.delete(listener);
-  }
-
-  onProbe(listener: () => Promise<void>): () => void {
-    this.#probe.add(listener);
-    return () => this.#probe.delete(listener);
-  }
-
-  committed(commit: Commit): void {
-    for (const listener of this.#commit) this.#call(listener, commit);
-  }
-
-  published(fragment: Fragment): void {
-    for (const listener of this.#fragment) this.#call(listener, fragment);
-  }
-
-  asked(): void {
-    for (const listener of this.#ask) this.#call(listener, undefined);
-  }
-
-  async probed(): Promise<void> {
-    const looks = await Promise.allSettled([...this.#probe].map((listener) => listener()));
-    for (const look of looks) {
-      if (look.status === "rejected")
-        this.#log.error({ error: String(look.reason) }, "probing the agents failed");
-    }
-  }
-
-  #call<T>(listener: (value: T) => void, value: T): void {
-    try {
-      listener(value);
-    } catch (error) {
-      this.#log.error({ error: String(error) }, "a store listener threw an error");
-    }
-  }
+function topicOf<T>(log: Log) {
+  const listeners = new Set<(value: T) => void>();
+  return {
+    add(listener: (value: T) => void): () => void {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    send(value: T): void {
+      for (const listener of listeners) {
+        try {
+          listener(value);
+        } catch (error) {
+          log.error({ error: String(error) }, "a store listener threw an error");
+        }
+      }
+    },
+  };
 }

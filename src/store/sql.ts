@@ -69,36 +69,18 @@ export function placeholders(width: number): string {
   return text;
 }
 
+/** Splits rows for several statements, each small enough to be cached and to stay below the parameter limit. */
+export function* inBatches<T>(rows: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < rows.length; at += ROWS_MAX) yield rows.slice(at, at + ROWS_MAX);
+}
+
 /** Converts `?` to PostgreSQL's numbered parameters. Query texts contain no literal question mark. */
 export function numbered(text: string): string {
   let n = 0;
   return text.replaceAll("?", () => `$${++n}`);
 }
 
-/** Prepared statements by text. When it is full, the oldest is dropped. */
-export class StatementCache<T> {
-  readonly #max: number;
-  readonly #make: (text: string) => T;
-  readonly #kept = new Map<string, T>();
-
-  constructor(max: number, make: (text: string) => T) {
-    this.#max = max;
-    this.#make = make;
-  }
-
-  get(text: string): T {
-    const found = this.#kept.get(text);
-    if (found !== undefined) return found;
-    if (this.#kept.size >= this.#max) {
-      const [oldest] = this.#kept.keys();
-      if (oldest !== undefined) this.#kept.delete(oldest);
-    }
-    const made = this.#make(text);
-    this.#kept.set(text, made);
-    return made;
-  }
-}
-
+const ROWS_MAX = 32;
 const NOTHING: Sql = { text: "(NULL)", params: [] };
 const widths = new Map<number, string>();
 const built = new WeakMap<

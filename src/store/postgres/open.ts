@@ -1,12 +1,12 @@
 import type pg from "pg";
 import { newId } from "../../system/id.ts";
-import { asError } from "../../system/error.ts";
+import { asError, errorCode } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { eventReads } from "../tables/event.ts";
 import { redactWrites, writeOver } from "../around-write.ts";
 import { importsOver } from "../tables/history.ts";
-import { Listeners } from "../listener.ts";
+import { newListeners } from "../listener.ts";
 import { IndexUpkeep } from "../search/upkeep.ts";
 import type { Commit, Store } from "../port/store.ts";
 import { StoreProblem, type StoreTrouble, StoreUnusable } from "../problem.ts";
@@ -18,7 +18,7 @@ import { Availability } from "./availability.ts";
 import { openNodes } from "./nodes.ts";
 import { addressOf, openPool, PoolQuery, type Address } from "./connection.ts";
 import { openEpoch } from "./epoch.ts";
-import { codeOf, isConnectionLoss } from "./failure.ts";
+import { isConnectionLoss } from "./failure.ts";
 import { upkeepSteps } from "./search/entry-index.ts";
 import { withClient } from "./with-client.ts";
 import { migrate } from "./migrate.ts";
@@ -97,14 +97,14 @@ async function storeOver(
   const availability = new Availability({ address, log });
   availability.watch(pool);
   const q = new PoolQuery(pool, availability);
-  const listeners = new Listeners(log);
+  const listeners = newListeners(log);
   const queue = new TreeQueue();
   const nodes = openNodes({ pool, q, node, boot, waitMs: options.waitMs });
   const wakes = new Wakes({ address, pool, boot, log, heard: (commit) => listeners.committed(commit) });
   await wakes.listen();
   const searches = new Searches(address, options);
   const upkeep = new IndexUpkeep((work) => work(q), upkeepSteps, log);
-  const told = (): void => upkeep.behind();
+  const mayBeUnindexed = (): void => upkeep.behind();
   let closing: Promise<void> | null = null;
   return {
     kind: "postgres",
@@ -114,7 +114,7 @@ async function storeOver(
     read: readsOver(q),
     feed: eventReads(q, () => pointOf(q)),
     nodes,
-    imports: importsOver({ node, reader: q, plain: (work) => work(q), listeners, told }),
+    imports: importsOver({ node, reader: q, plain: (work) => work(q), listeners, mayBeUnindexed }),
     write: writeOver(async (rootId, by, work) => {
       if (closing !== null) throw closed("changed");
       const at = { rootId, by, deadline: writeDeadline() };
@@ -130,11 +130,7 @@ async function storeOver(
     },
     addToken: (token) => redactWrites(() => tokenWrites(q).add(token)),
     revokeToken: (hash, at) => tokenWrites(q).revoke(hash, at),
-    onCommit: (listener) => listeners.onCommit(listener),
-    publish: (fragment) => listeners.published(fragment),
-    onFragment: (listener) => listeners.onFragment(listener),
-    probe: () => listeners.probed(),
-    onProbe: (listener) => listeners.onProbe(listener),
+    ...listeners.port,
     async backup() {
       throw new Refusal("not_available", "The store is a PostgreSQL server; back it up with pg_dump.");
     },
@@ -175,7 +171,7 @@ function closed(done: string): Refusal {
 function readable(error: unknown, address: Address): unknown {
   if (error instanceof StoreProblem) return error;
   const { message } = asError(error);
-  const hint = HINTS[codeOf(error)] ?? "Check the address given as store, and that the server is running.";
+  const hint = HINTS[errorCode(error)] ?? "Check the address given as store, and that the server is running.";
   return new StoreUnusable(`PostgreSQL at ${address.shown} cannot be used: ${message}. ${hint}`, {
     cause: error,
   });

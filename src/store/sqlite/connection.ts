@@ -1,7 +1,8 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { type Param, StatementCache, type Query, type Row, type Sql } from "../sql.ts";
+import type { Param, Query, Row, Sql } from "../sql.ts";
 import { translated } from "./failure.ts";
 
+/** When this many statements are prepared, a new one replaces the oldest. */
 const STATEMENTS_MAX = 400;
 
 interface RowStatement extends Pick<StatementSync, "run"> {
@@ -16,18 +17,12 @@ interface RowStatement extends Pick<StatementSync, "run"> {
 export class Connection implements Query {
   readonly db: DatabaseSync;
   readonly #path: string;
-  readonly #statements: StatementCache<RowStatement>;
+  readonly #statements = new Map<string, RowStatement>();
 
   constructor(path: string, options: { readOnly: boolean; cacheKb: number; busyMs: number }) {
     this.#path = path;
     this.db = new DatabaseSync(path, { readOnly: options.readOnly, timeout: options.busyMs });
     this.db.exec(`PRAGMA cache_size = -${options.cacheKb}; PRAGMA temp_store = MEMORY`);
-    this.#statements = new StatementCache(STATEMENTS_MAX, (text) => {
-      const statement = this.db.prepare(text);
-      statement.setReturnArrays(true);
-      // Node's types only know rows that are objects.
-      return statement as unknown as RowStatement;
-    });
   }
 
   async all(statement: Sql): Promise<Row[]> {
@@ -42,8 +37,17 @@ export class Connection implements Query {
     return this.#do(() => Number(this.#prepared(statement).run(...statement.params).changes));
   }
 
-  #prepared(statement: Sql): RowStatement {
-    return this.#statements.get(statement.text);
+  #prepared({ text }: Sql): RowStatement {
+    const known = this.#statements.get(text);
+    if (known !== undefined) return known;
+    const [oldest] = this.#statements.keys();
+    if (oldest !== undefined && this.#statements.size >= STATEMENTS_MAX) this.#statements.delete(oldest);
+    const made = this.db.prepare(text);
+    made.setReturnArrays(true);
+    // Node's types only know rows that are objects.
+    const statement = made as unknown as RowStatement;
+    this.#statements.set(text, statement);
+    return statement;
   }
 
   #do<T>(ask: () => T): T {

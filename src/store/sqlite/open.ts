@@ -10,7 +10,7 @@ import { IndexUpkeep } from "../search/upkeep.ts";
 import { eventReads, writeEvents } from "../tables/event.ts";
 import { isStale, redactWrites, writeOver } from "../around-write.ts";
 import { importsOver } from "../tables/history.ts";
-import { Listeners } from "../listener.ts";
+import { type Listeners, newListeners } from "../listener.ts";
 import { type ProcessFence, STALE, type Stale, type Store, type Tx } from "../port/store.ts";
 import { StoreCorrupt, StoreProblem, StoreUnusable } from "../problem.ts";
 import { sql } from "../sql.ts";
@@ -119,7 +119,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   const { path, node, boot, log } = options;
   const { reader, writer, lock, epoch } = parts;
   const xids = { issued: parts.xid, committed: parts.xid };
-  const listeners = new Listeners(log);
+  const listeners = newListeners(log);
   const lane: WriteLane = new WriteLane(writer.db, {
     path,
     afterCommit(writes) {
@@ -149,7 +149,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     read: readsOver(reader),
     feed: eventReads(reader, async () => ({ xmin: xids.committed + 1 })),
     nodes: openNodes({ node, boot, reader, plain }),
-    imports: importsOver({ node, reader, plain, listeners, told: () => upkeep.behind() }),
+    imports: importsOver({ node, reader, plain, listeners, mayBeUnindexed: () => upkeep.behind() }),
     write: writeOver((rootId, by, work) =>
       redactWrites((begin) => {
         const at = { rootId, by, writer, index, nextXid: () => ++xids.issued, begin };
@@ -159,11 +159,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     search: (search) => searches.run(search),
     addToken: (token) => redactWrites(() => plain((q) => tokenWrites(q).add(token))),
     revokeToken: (hash, at) => plain((q) => tokenWrites(q).revoke(hash, at)),
-    onCommit: (listener) => listeners.onCommit(listener),
-    publish: (fragment) => listeners.published(fragment),
-    onFragment: (listener) => listeners.onFragment(listener),
-    probe: () => listeners.probed(),
-    onProbe: (listener) => listeners.onProbe(listener),
+    ...listeners.port,
     backup: (target) => backUp(path, target),
     writesWaiting: () => lane.waiting,
     trouble: () => null,

@@ -1,7 +1,6 @@
 import type { EntryIndex } from "../search/entry-index.ts";
 import type { Listeners } from "../listener.ts";
 import type {
-  FolderCount,
   HistoryKnown,
   HistoryReads,
   HistoryRecord,
@@ -9,14 +8,12 @@ import type {
   Imports,
   ImportedEntry,
 } from "../port/store.ts";
-import { HISTORY, KNOWN_FIELDS } from "../port/history.ts";
+import { FOLDER_COUNT, HISTORY, KNOWN_FIELDS, OF_SESSION } from "../port/history.ts";
 import { ENTRY, type EntryRecord } from "../port/record.ts";
 import { within } from "./session.ts";
 import {
   firstOf,
-  flag,
   json,
-  maybe,
   number,
   numberOf,
   only,
@@ -26,7 +23,7 @@ import {
   valuesOf,
   word,
 } from "../column.ts";
-import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
+import { inBatches, raw, sql, type Query, type Row, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
 /** The reader's data is stored unchanged, because the reader has already redacted it. */
@@ -119,9 +116,6 @@ function orNull(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** Few enough for the statement to be cached and to stay below the parameter limit. */
-const ROWS_MAX = 32;
-
 interface AppendAt {
   readonly no: number;
   readonly sessionId: string;
@@ -146,8 +140,7 @@ async function append(
   if (counted === null) throw new Error(`there is no session ${sessionId} in tree ${rootId}`);
   const [first, agent, scope] = valuesOf(counted, number(), word(), word());
   const appended: ImportedEntry[] = [];
-  for (let start = 0; start < entries.length; start += ROWS_MAX) {
-    const slice = entries.slice(start, start + ROWS_MAX);
+  for (const slice of inBatches(entries)) {
     const added = await addRefs(q, no, slice);
     const fresh = slice.filter(({ ref }) => added.delete(ref));
     if (fresh.length === 0) continue;
@@ -211,23 +204,8 @@ function entryRows(at: Where, entries: readonly ImportedEntry[]): Sql {
   };
 }
 
-const folderOf = readerOf<FolderCount>({
-  cwd: word(),
-  agent: word(),
-  origin: word(),
-  isBelow: flag(),
-  count: number(),
-  lastActivityAt: number(),
-  atWork: number(),
-});
-
-const ofSession = readerOf<Omit<HistoryKnown, (typeof KNOWN_FIELDS)[number]>>({
-  state: maybe(word()),
-  depth: maybe(number()),
-  parentId: maybe(word()),
-  cwd: maybe(word()),
-  scope: maybe(word()),
-});
+const folderOf = readerOf(FOLDER_COUNT);
+const ofSession = readerOf(OF_SESSION);
 
 function knownOf(row: Row): HistoryKnown {
   return { ...KNOWN.record(row), ...ofSession(row.slice(KNOWN_FIELDS.length)) };
@@ -240,7 +218,7 @@ export function importsOver(at: {
   readonly plain: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
   readonly listeners: Pick<Listeners, "asked" | "onAsk">;
   /** Called when there may be entries that are not indexed yet. */
-  readonly told: () => void;
+  readonly mayBeUnindexed: () => void;
 }): Imports {
   const { node, reader, plain, listeners } = at;
   const read = <T extends object>(key: string): Promise<T | null> =>
@@ -260,7 +238,7 @@ export function importsOver(at: {
     async publish(progress) {
       await keep(`history.scan.${node}`, progress);
       // The indexer waits until a scan has ended, because both need the same write lane.
-      if (progress.scan.phase !== "reading") at.told();
+      if (progress.scan.phase !== "reading") at.mayBeUnindexed();
     },
     onAsk: (listener) => listeners.onAsk(listener),
   };
