@@ -1,6 +1,6 @@
 import type { EntryAuthor, EntryBody, EntryKind } from "../contract/entry.ts";
 import type { Filter, SearchQuery, Term } from "./query.ts";
-import { searchedText, wordsOf } from "./words.ts";
+import { isTermAt, searchedText, wordsOf } from "./words.ts";
 
 /** Matches an entry that contains at least one term of each list in `all`, and no term of `none`. */
 export interface Expression {
@@ -8,7 +8,7 @@ export interface Expression {
   readonly none: readonly Term[];
 }
 
-export interface IndexedEntry {
+interface IndexedEntry {
   readonly rootId: string;
   readonly sessionId: string;
   readonly author: EntryAuthor;
@@ -81,18 +81,9 @@ const TOOL_WORDS_MAX = 100;
 
 /** Decides in memory what the index would decide: whether an entry with these words matches. */
 export function fitsWords(words: readonly string[], { all, none }: Expression): boolean {
-  const isThere = (term: Term): boolean => standsIn(words, term);
+  const isThere = (term: Term): boolean =>
+    words.some((_word, from) => isTermAt(term, (n) => words[from + n] ?? ""));
   return all.every((terms) => terms.some(isThere)) && !none.some(isThere);
-}
-
-function standsIn(words: readonly string[], { words: wanted, isPrefix }: Term): boolean {
-  const last = wanted.length - 1;
-  const standsAt = (from: number): boolean =>
-    wanted.every((word, n) => {
-      const there = words[from + n] ?? "";
-      return n === last && isPrefix ? there.startsWith(word) : there === word;
-    });
-  return words.some((_word, from) => standsAt(from));
 }
 
 /** Returns the conditions that every hit must meet, whichever optional words it contains. */

@@ -1,5 +1,5 @@
 import type { Term } from "./query.ts";
-import { isPlain, spansOf, WORD_MAX } from "./words.ts";
+import { isPlain, isTermAt, spansOf, WORD_MAX } from "./words.ts";
 
 /** An occurrence of a term: the term's index in the list, and its range; `end` is exclusive. */
 export interface Found {
@@ -59,13 +59,9 @@ function inAnyText(text: string, terms: readonly Term[]): Found[] {
   const byFirst = Map.groupBy(terms.keys(), (term) => terms[term]?.words[0]?.charCodeAt(0) ?? 0);
   for (const [from, { word, start }] of spans.entries()) {
     for (const term of byFirst.get(word.charCodeAt(0)) ?? []) {
-      const { words, isPrefix } = terms[term]!;
-      const last = words.length - 1;
-      const stands = words.every((wanted, n) => {
-        const there = spans[from + n]?.word ?? "";
-        return n === last && isPrefix ? there.startsWith(wanted) : there === wanted;
-      });
-      if (stands) found.push({ term, start, end: spans[from + last]!.end });
+      const wanted = terms[term]!;
+      if (!isTermAt(wanted, (n) => spans[from + n]?.word ?? "")) continue;
+      found.push({ term, start, end: spans[from + wanted.words.length - 1]!.end });
     }
   }
   return found;

@@ -9,7 +9,7 @@ export interface Term {
   readonly isPrefix: boolean;
 }
 
-export type FilterField = "agent" | "author" | "tool" | "path";
+type FilterField = "agent" | "author" | "tool" | "path";
 
 export interface Filter {
   readonly field: FilterField;
@@ -37,12 +37,12 @@ export interface SearchQuery {
   readonly sort: "relevance" | "newest" | null;
 }
 
-export type ParsedQuery =
+type ParsedQuery =
   | { readonly isOk: true; readonly query: SearchQuery }
   | { readonly isOk: false; readonly problem: string };
 
 /** The allowed syntax, for the refusal of a malformed query. */
-export const QUERY_FORMS =
+const QUERY_FORMS =
   'Write words (more of them rank higher), "an exact phrase", begin*, -without, and agent: author: tool: path: before: after: tree: sort:newest.';
 
 const TERMS_MAX = 64;

@@ -1,8 +1,9 @@
 import type { EntryBody } from "../contract/entry.ts";
 import { firstChars } from "../text/fence.ts";
+import type { Term } from "./query.ts";
 
 /** A word in its searchable form, and its range in the text. */
-export interface Span {
+interface Span {
   readonly word: string;
   readonly start: number;
   readonly end: number;
@@ -51,6 +52,12 @@ export function searchedText(body: EntryBody): string {
   ];
   const missing = more.filter((part) => part !== undefined && part !== "" && !text.includes(part));
   return missing.length === 0 ? text : [...missing, text].join("\n");
+}
+
+/** Whether a text has the term here; `wordAt` returns the text's nth word from here on. */
+export function isTermAt({ words, isPrefix }: Term, wordAt: (n: number) => string): boolean {
+  const last = words.length - 1;
+  return words.every((word, n) => (n === last && isPrefix ? wordAt(n).startsWith(word) : wordAt(n) === word));
 }
 
 /** Returns whether all words are ASCII, whatever characters separate them. */

@@ -5,7 +5,7 @@ import type {
   HistoryProblem,
   HistoryScan,
 } from "../../contract/index.ts";
-import { heldJson, json, jsonList, maybe, number, prose, type RecordOf, word } from "../column.ts";
+import { flag, heldJson, json, jsonList, maybe, number, prose, type RecordOf, word } from "../column.ts";
 import type { SessionRecord } from "./record.ts";
 import type { Visible } from "../../domain/permission.ts";
 
@@ -73,13 +73,14 @@ export const KNOWN_FIELDS = [
 ] as const satisfies (keyof HistoryRecord)[];
 
 /** With facts about its session, if it has one; `state` comes from its evidence. */
-export interface HistoryKnown extends Pick<HistoryRecord, (typeof KNOWN_FIELDS)[number]> {
-  state: string | null;
-  depth: number | null;
-  parentId: string | null;
-  cwd: string | null;
-  scope: string | null;
-}
+export type HistoryKnown = Pick<HistoryRecord, (typeof KNOWN_FIELDS)[number]> & RecordOf<typeof OF_SESSION>;
+export const OF_SESSION = {
+  state: maybe(word()),
+  depth: maybe(number()),
+  parentId: maybe(word()),
+  cwd: maybe(word()),
+  scope: maybe(word()),
+};
 
 /** A request to read what agents left on disk. */
 export interface HistoryAsked {
@@ -114,15 +115,16 @@ export type HistoryStatus = Pick<
   "key" | "agentId" | "sessionId" | "kind" | "status" | "missing"
 >;
 
-export interface FolderCount {
-  readonly cwd: string;
-  readonly agent: string;
-  readonly origin: SessionRecord["origin"];
-  readonly isBelow: boolean;
-  readonly count: number;
-  readonly atWork: number;
-  readonly lastActivityAt: number;
-}
+export const FOLDER_COUNT = {
+  cwd: word(),
+  agent: word(),
+  origin: word<SessionRecord["origin"]>(),
+  isBelow: flag(),
+  count: number(),
+  lastActivityAt: number(),
+  atWork: number(),
+};
+export type FolderCount = RecordOf<typeof FOLDER_COUNT>;
 
 /**
  * An entry from a file. `body` is JSON, already capped and redacted. `ref` is a number from 0 to 2^53, or

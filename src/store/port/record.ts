@@ -323,24 +323,26 @@ export const TREE = {
 export type TreeRecord = RecordOf<typeof TREE>;
 
 /** What the turns of a session, and those of the sessions below it, have used or reserved of its budget. */
-export interface Spent {
-  tokens: number;
-  usd: number;
+export const SPENT = {
+  tokens: number(),
+  usd: number(),
   /** Reserved by running turns. */
-  reservedTokens: number;
-  reservedUsd: number;
-  turns: number;
-}
+  reservedTokens: number(),
+  reservedUsd: number(),
+  turns: number(),
+};
+export type Spent = RecordOf<typeof SPENT>;
 
-export interface Counts {
+export const COUNTS = {
   /** Sessions with a running turn. */
-  running: number;
+  running: number(),
   /** Sessions with an open round and no running turn. */
-  waiting: number;
+  waiting: number(),
   /** Sessions with an open round. */
-  open: number;
-  unseen: number;
-  sessions: number;
+  open: number(),
+  unseen: number(),
+  sessions: number(),
   /** Trees with an open round. */
-  families: number;
-}
+  families: number(),
+};
+export type Counts = RecordOf<typeof COUNTS>;

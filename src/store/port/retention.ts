@@ -1,18 +1,19 @@
+import { flag, number, type RecordOf, word } from "../column.ts";
+
 /** A session whose entries may be removed, oldest first. */
-export interface Prunable {
-  readonly id: string;
-  readonly rootId: string;
-  readonly createdAt: number;
-  readonly lastActivityAt: number;
-  readonly entryCount: number;
+export const PRUNABLE = {
+  id: word(),
+  rootId: word(),
+  createdAt: number(),
+  lastActivityAt: number(),
+  entryCount: number(),
   /** While a round is open, none of the session's entries is removed. */
-  readonly isOpen: boolean;
-  /** Entries with a lower index have been removed. */
-  readonly entriesFrom: number;
+  isOpen: flag(),
   /** Entries with a lower index are counted in `bytes`. */
-  readonly measuredTo: number;
-  readonly bytes: number;
-}
+  measuredTo: number(),
+  bytes: number(),
+};
+export type Prunable = RecordOf<typeof PRUNABLE>;
 
 export interface RetentionReads {
   scopes(): Promise<string[]>;

@@ -11,7 +11,7 @@ const ANSWER_MS = 5_000;
 const PROBE_MS = 3_000;
 const RETRY_MS = 500;
 
-export interface AvailabilityOptions {
+interface Options {
   readonly address: Address;
   readonly log: Log;
 }
@@ -21,7 +21,7 @@ export interface AvailabilityOptions {
  * unanswered statement only raises a suspicion; a probe on a separate connection decides.
  */
 export class Availability {
-  readonly #at: AvailabilityOptions;
+  readonly #at: Options;
   #trouble: StoreTrouble | null = null;
   #beat: NodeJS.Timeout | null = null;
   #retry: NodeJS.Timeout | null = null;
@@ -29,7 +29,7 @@ export class Availability {
   #looking: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  constructor(at: AvailabilityOptions) {
+  constructor(at: Options) {
     this.#at = at;
   }
 

@@ -2,12 +2,12 @@ import { errorCode } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 
 /** How to handle an error: retry the whole write, reconnect and retry, or pass the error to the caller. */
-export type Remedy = "again" | "reconnect" | "tell";
+type Remedy = "retry" | "reconnect" | "reject";
 
 /** The server closed the connection because a transaction was idle for too long. */
 export const IDLE_IN_TRANSACTION = "25P03";
 
-const AGAIN = new Set([
+const RETRY = new Set([
   IDLE_IN_TRANSACTION,
   "40001", // serialization_failure
   "40P01", // deadlock_detected
@@ -27,17 +27,13 @@ const GONE = new Set([
   "EAI_AGAIN",
 ]);
 
-/** The error code of PostgreSQL, its driver or the network. */
-export const codeOf = errorCode;
-
 export function remedyFor(error: unknown): Remedy {
-  const code = codeOf(error);
-  if (AGAIN.has(code)) return "again";
-  return isConnectionLoss(error) ? "reconnect" : "tell";
+  if (RETRY.has(errorCode(error))) return "retry";
+  return isConnectionLoss(error) ? "reconnect" : "reject";
 }
 
 export function isConnectionLoss(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   if (GONE.has(code) || code.startsWith("08")) return true;
   // These errors of the driver have no code.
   return (
@@ -48,7 +44,7 @@ export function isConnectionLoss(error: unknown): boolean {
 
 /** Turns a server failure into a refusal; returns any other error unchanged. */
 export function translated(error: unknown): unknown {
-  const code = codeOf(error);
+  const code = errorCode(error);
   if (code === "53100") {
     return new Refusal(
       "disk_full",

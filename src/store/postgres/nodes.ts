@@ -46,9 +46,7 @@ export function openNodes(claim: Claim): Nodes & { release(): Promise<void> } {
         await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       }
     },
-    async publish(agents) {
-      await nodeWrites(q).publish({ node, boot }, agents);
-    },
+    publish: (agents) => nodeWrites(q).publish({ node, boot }, agents),
     async renew() {
       const changed = await q.run(sql`UPDATE nodes SET alive_until = ${NOW} + ${LIFE_MS}
         WHERE node = ${node} AND boot = ${boot} AND alive_until > ${NOW}`);

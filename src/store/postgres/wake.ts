@@ -10,13 +10,9 @@ const PAYLOAD_MAX = 7_000;
 const RECONNECT_MS = 1_000;
 const RECONNECT_MAX_MS = 30_000;
 
-interface Note {
-  readonly boot: string;
-  readonly rootIds: readonly string[];
-  readonly wakes: readonly string[];
-}
+type Note = Commit & { readonly boot: string };
 
-export interface WakeOptions {
+interface WakeOptions {
   readonly address: Address;
   readonly pool: pg.Pool;
   readonly boot: string;
@@ -84,12 +80,13 @@ export class Wakes {
   async #flush(): Promise<void> {
     this.#timer = null;
     this.#sentAt = performance.now();
-    const note: Note = { boot: this.#at.boot, rootIds: [...this.#rootIds], wakes: [...this.#wakes] };
+    const { boot } = this.#at;
+    const note: Note = { boot, rootIds: [...this.#rootIds], wakes: [...this.#wakes] };
     this.#rootIds.clear();
     this.#wakes.clear();
     const whole = JSON.stringify(note);
-    const payload =
-      whole.length <= PAYLOAD_MAX ? whole : JSON.stringify({ boot: this.#at.boot, rootIds: [], wakes: [] });
+    const empty: Note = { boot, rootIds: [], wakes: [] };
+    const payload = whole.length <= PAYLOAD_MAX ? whole : JSON.stringify(empty);
     try {
       await this.#at.pool.query("SELECT pg_notify($1, $2)", [this.#channel, payload]);
     } catch (error) {

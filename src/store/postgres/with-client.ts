@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { asError } from "../../system/error.ts";
-import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss } from "./failure.ts";
+import { asError, errorCode } from "../../system/error.ts";
+import { IDLE_IN_TRANSACTION, isConnectionLoss } from "./failure.ts";
 
 /**
  * Lends one connection of a pool to `work`. Nothing else may call `pool.connect`: a connection that breaks
@@ -31,7 +31,7 @@ export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient)
 }
 
 function saysLess(error: unknown, lost: Error): boolean {
-  return codeOf(lost) === IDLE_IN_TRANSACTION || (codeOf(error) === "" && isConnectionLoss(error));
+  return errorCode(lost) === IDLE_IN_TRANSACTION || (errorCode(error) === "" && isConnectionLoss(error));
 }
 
 /** Rolls back. Returns the error that makes the connection unusable, if any. */

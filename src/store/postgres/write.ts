@@ -1,4 +1,6 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
+import { errorCode } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { writeEvents } from "../tables/event.ts";
 import { type ProcessFence, STALE, type Stale, type Tx } from "../port/store.ts";
@@ -7,22 +9,22 @@ import { GuardedQuery, OpenTx } from "../tx.ts";
 import type { Availability } from "./availability.ts";
 import { PostgresQuery } from "./connection.ts";
 import { postgresEntryIndex } from "./search/entry-index.ts";
-import { IDLE_IN_TRANSACTION, codeOf, isConnectionLoss, remedyFor, translated } from "./failure.ts";
+import { IDLE_IN_TRANSACTION, isConnectionLoss, remedyFor, translated } from "./failure.ts";
 import { withClient } from "./with-client.ts";
 
-export interface Written<T> {
-  readonly value: T;
-  readonly tx: OpenTx;
-}
-
-const AGAIN_MAX = 8;
+const TRIES_MAX = 8;
 /** How long a write waits for a server that went away. */
 const RECONNECT_MS = 10_000;
 const PAUSE_MS = 25;
 
-export interface Writer {
+interface Writer {
   readonly pool: pg.Pool;
   readonly availability: Availability;
+}
+
+interface Written<T> {
+  readonly value: T;
+  readonly tx: OpenTx;
 }
 
 /** Returns the time until which a write that starts now waits for a server that went away. */
@@ -53,10 +55,10 @@ export async function writeTree<T>(
       return await attemptOnce(writer, at, work);
     } catch (error) {
       writer.availability.met(error);
-      if (codeOf(error) === IDLE_IN_TRANSACTION && attempt > 1) throw foreignAwait(error);
+      if (errorCode(error) === IDLE_IN_TRANSACTION && attempt > 1) throw foreignAwait(error);
       const remedy = remedyFor(error);
       const again =
-        remedy === "reconnect" ? performance.now() < at.deadline : remedy === "again" && attempt < AGAIN_MAX;
+        remedy === "reconnect" ? performance.now() < at.deadline : remedy === "retry" && attempt < TRIES_MAX;
       if (!again) throw translated(error);
     }
     await pause(PAUSE_MS * attempt * (0.5 + Math.random()));
@@ -157,10 +159,6 @@ async function didCommit({ pool, availability }: Writer, xid: number): Promise<b
     "internal",
     "The connection to PostgreSQL broke during a commit, and the daemon shut down before the server could say whether the write took effect. Check before you repeat it.",
   );
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /**

@@ -13,12 +13,7 @@ const TAIL_BYTES = 65_536;
 
 /** Returns a few of the newest rollouts, by the time in their names. */
 export function newestRollouts(folder: string): RolloutFile[] {
-  const found: RolloutFile[] = [];
-  for (const file of rolloutsIn(folder)) {
-    found.push(file);
-    if (found.length >= NEWEST_MAX) break;
-  }
-  return found;
+  return rolloutsIn(folder).take(NEWEST_MAX).toArray();
 }
 
 /** Lists all rollouts, newest day first. */

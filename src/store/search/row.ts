@@ -1,5 +1,5 @@
 import { Refusal } from "../../contract/refusal.ts";
-import { indexedWords } from "../../search/expression.ts";
+import { indexedWords, type IndexedSession } from "../../search/expression.ts";
 import { type Draft, DRAFT, type EntrySearch, type SearchRow } from "../../search/plan.ts";
 import type { EntryRecord } from "../port/record.ts";
 import { drafts, openEntry } from "../tables/draft.ts";
@@ -36,6 +36,15 @@ export const hitColumns = sql`${OF_SESSION}, ${entries.columnsOf("e")}`;
 export function hitRow(position: string, row: Row): HitRow {
   const [shortId, name, agent, turnIndex] = valuesOf(row, ...OF_SESSION_COLUMNS);
   return { position, shortId, name, agent, turnIndex, entry: entries.record(row.slice(4)) };
+}
+
+/** The row that an entry's words are made from; `indexedRow` reads it. */
+export const indexedRows = sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
+  FROM entries e JOIN sessions s ON s.id = e.session_id`;
+
+export function indexedRow(row: Row): { record: EntryRecord; session: IndexedSession } {
+  const [agent, scope] = valuesOf(row, word(), word());
+  return { record: entries.record(row.slice(2)), session: { agent, scope } };
 }
 
 const DRAFTS_MAX = 200;

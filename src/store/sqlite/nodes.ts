@@ -1,4 +1,3 @@
-import type { Agent } from "../../contract/index.ts";
 import { nodeReads, nodeWrites } from "../tables/node.ts";
 import type { Nodes } from "../port/store.ts";
 import { firstOf, word } from "../column.ts";
@@ -22,9 +21,7 @@ export function openNodes(at: {
           WHERE node = ${node}`);
         return { previousBoot: previous === "" || previous === boot ? null : previous };
       }),
-    publish: async (agents: readonly Agent[]) => {
-      await plain((q) => nodeWrites(q).publish({ node, boot }, agents));
-    },
+    publish: (agents) => plain((q) => nodeWrites(q).publish({ node, boot }, agents)),
     renew: async () => true,
   };
 }

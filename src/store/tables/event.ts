@@ -1,7 +1,7 @@
 import type { FeedReads, NewEvent, TreeWrites } from "../port/store.ts";
 import { EVENT, type EventRecord, TREE, type TreeRecord } from "../port/record.ts";
 import { firstOf, maybe, number, reading, valueOf } from "../column.ts";
-import { type Query, sql } from "../sql.ts";
+import { inBatches, type Query, sql } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const events = table<EventRecord>("events", EVENT);
@@ -25,8 +25,6 @@ export function eventReads(q: Query, point: FeedReads["point"]): FeedReads {
   };
 }
 
-const ROWS_MAX = 32;
-
 /**
  * Numbers and writes the events, as the last statements of a write. The tree's row is locked, so the numbers
  * have no gaps and commit in order.
@@ -43,9 +41,7 @@ export async function writeEvents(
   if (counted === null) throw new Error(`tree ${rootId} has no row`);
   const first = valueOf(counted[0], number()) - added.length + 1;
   const records = added.map((event, i) => ({ text: null, ...event, rootId, xid, seq: first + i }));
-  for (let at = 0; at < records.length; at += ROWS_MAX) {
-    await q.run(events.insert(records.slice(at, at + ROWS_MAX)));
-  }
+  for (const some of inBatches(records)) await q.run(events.insert(some));
 }
 
 export function treeReads(q: Query): { byId(rootId: string): Promise<TreeRecord | null> } {

@@ -13,20 +13,16 @@ export function nodeReads(q: Query): { byName(node: string): Promise<NodeRecord 
   };
 }
 
-export function nodeWrites(q: Query): {
-  /** Creates the node's row, without a boot, if there is none. */
-  make(node: string): Promise<void>;
-  publish(held: { node: string; boot: string }, agents: readonly Agent[]): Promise<boolean>;
-} {
+export function nodeWrites(q: Query) {
   return {
-    async make(node) {
+    /** Creates the node's row, without a boot, if there is none. */
+    async make(node: string): Promise<void> {
       await q.run(sql`INSERT INTO nodes (node, boot, agents) VALUES (${node}, '', '[]')
         ON CONFLICT (node) DO NOTHING`);
     },
-    async publish({ node, boot }, agents) {
-      const changed = await q.run(sql`UPDATE nodes SET agents = ${JSON.stringify(agents)}
+    async publish({ node, boot }: { node: string; boot: string }, agents: readonly Agent[]): Promise<void> {
+      await q.run(sql`UPDATE nodes SET agents = ${JSON.stringify(agents)}
         WHERE node = ${node} AND boot = ${boot}`);
-      return changed === 1;
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Prunable, RetentionReads, RetentionWrites } from "../port/store.ts";
+import { PRUNABLE, type RetentionReads, type RetentionWrites } from "../port/retention.ts";
 import { flag, number, numberOf, only, reading, readerOf, valuesOf, word } from "../column.ts";
 import { raw, sql, type Query, type Sql } from "../sql.ts";
 import { events } from "./event.ts";
@@ -10,7 +10,7 @@ export function retentionReads(q: Query): RetentionReads {
       const time = by === "createdAt" ? sql`s.created_at` : sql`s.last_activity_at`;
       return reading(q, prunable).many(sql`SELECT s.id, s.root_id, s.created_at, s.last_activity_at,
           s.entry_count, s.round_open,
-          coalesce(r.entries_from, 0), coalesce(r.measured_to, 0), coalesce(r.bytes, 0)
+          coalesce(r.measured_to, 0), coalesce(r.bytes, 0)
         FROM sessions s LEFT JOIN retention r ON r.session_id = s.id
         WHERE s.scope = ${scope} AND (${time}, s.id) > (${after?.[by] ?? -1}, ${after?.id ?? ""})
           AND coalesce(r.entries_from, 0) < s.entry_count
@@ -35,17 +35,7 @@ function isIdle(rootId: Sql, since: number): Sql {
 }
 
 const idleTree = readerOf({ rootId: word(), isIdle: flag() });
-const prunable = readerOf<Prunable>({
-  id: word(),
-  rootId: word(),
-  createdAt: number(),
-  lastActivityAt: number(),
-  entryCount: number(),
-  isOpen: flag(),
-  entriesFrom: number(),
-  measuredTo: number(),
-  bytes: number(),
-});
+const prunable = readerOf(PRUNABLE);
 const sized = readerOf({ idx: number(), at: number(), bytes: number() });
 const numbered = events.pick("seq", "xid", "at");
 

@@ -1,17 +1,17 @@
 import type { EntryIndex } from "../search/entry-index.ts";
-import { number, reading, readerOf, valuesOf, word } from "../column.ts";
+import { number, reading, type RecordOf, readerOf, valuesOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 
 /** A session from before scopes were folders that is still in the scope `default`. */
-export interface ScopeMove {
-  readonly sessionId: string;
-  readonly rootId: string;
+const SCOPE_MOVE = {
+  sessionId: word(),
+  rootId: word(),
   /** The folder of its tree's root, which determines the scope. */
-  readonly cwd: string;
-}
+  cwd: word(),
+};
 
 export interface ScopeMoveReads {
-  next(node: string, limit: number): Promise<ScopeMove[]>;
+  next(node: string, limit: number): Promise<RecordOf<typeof SCOPE_MOVE>[]>;
 }
 
 export interface ScopeMoveWrites {
@@ -22,7 +22,7 @@ export interface ScopeMoveWrites {
   step(sessionId: string, scope: string, limit: number): Promise<boolean>;
 }
 
-const moveIn = readerOf<ScopeMove>({ sessionId: word(), rootId: word(), cwd: word() });
+const moveIn = readerOf(SCOPE_MOVE);
 
 export function scopeMoveReads(q: Query): ScopeMoveReads {
   return {

@@ -1,7 +1,7 @@
 import { redact } from "../../secrets/redact.ts";
 import { redactBriefly } from "../../secrets/redact-long.ts";
 import type { SessionFilter, SessionReads, SessionWrites, Visible } from "../port/store.ts";
-import { type Counts, SESSION, type SessionRecord } from "../port/record.ts";
+import { type Counts, COUNTS, SESSION, type SessionRecord } from "../port/record.ts";
 import { maybe, number, numberOf, only, reading, readerOf, valueOf, valuesOf, word } from "../column.ts";
 import { and, list, raw, sql, type Query, type Sql } from "../sql.ts";
 import { QUEUED } from "./message.ts";
@@ -223,14 +223,7 @@ async function counts(q: Query, visible: Visible): Promise<Counts> {
   return countsIn(row ?? [0, 0, 0, 0, 0, 0]);
 }
 
-const countsIn = readerOf<Counts>({
-  running: number(),
-  waiting: number(),
-  open: number(),
-  unseen: number(),
-  sessions: number(),
-  families: number(),
-});
+const countsIn = readerOf(COUNTS);
 
 async function usageSince(
   q: Query,

@@ -15,25 +15,19 @@ export function tokenReads(q: Query): TokenReads {
   };
 }
 
-export interface TokenWrites {
-  add(token: TokenRecord): Promise<void>;
-  /** Returns false if there is no such token, or if it was revoked already. */
-  revoke(hash: string, at: number): Promise<boolean>;
-  revokeOfSession(sessionId: string, at: number): Promise<void>;
-}
-
-export function tokenWrites(q: Query): TokenWrites {
+export function tokenWrites(q: Query) {
   return {
-    async add(token) {
+    async add(token: TokenRecord): Promise<void> {
       await q.run(tokens.insert([token]));
     },
-    async revoke(hash, at) {
+    /** Returns false if there is no such token, or if it was revoked already. */
+    async revoke(hash: string, at: number): Promise<boolean> {
       const changed = await q.run(
         sql`UPDATE tokens SET revoked_at = ${at} WHERE hash = ${hash} AND revoked_at IS NULL`,
       );
       return changed === 1;
     },
-    async revokeOfSession(sessionId, at) {
+    async revokeOfSession(sessionId: string, at: number): Promise<void> {
       await q.run(sql`UPDATE tokens SET revoked_at = ${at}
         WHERE session_id = ${sessionId} AND revoked_at IS NULL`);
     },

@@ -1,7 +1,7 @@
 import type { Receipt, Usage } from "../../contract/index.ts";
 import { redactBriefly } from "../../secrets/redact-long.ts";
 import type { TurnReads, TurnWrites } from "../port/store.ts";
-import { type Spent, TURN, type TurnRecord } from "../port/record.ts";
+import { type Spent, SPENT, TURN, type TurnRecord } from "../port/record.ts";
 import { json, maybe, number, numberOf, reading, readerOf, valueOf, valuesOf, word } from "../column.ts";
 import { raw, sql, type Query, type Row } from "../sql.ts";
 import { table } from "../table.ts";
@@ -75,13 +75,7 @@ export function turnWrites(q: Query, rootId: string): TurnWrites {
   };
 }
 
-const spentIn = readerOf<Spent>({
-  tokens: number(),
-  usd: number(),
-  reservedTokens: number(),
-  reservedUsd: number(),
-  turns: number(),
-});
+const spentIn = readerOf(SPENT);
 
 async function spentBelow(q: Query, sessionId: string, withoutTurnId: string | null): Promise<Spent> {
   const row = await q.get(sql`WITH RECURSIVE below (id) AS (

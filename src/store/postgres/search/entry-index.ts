@@ -2,20 +2,17 @@ import { entries, entriesWithWords } from "../../tables/entry.ts";
 import { indexedWords } from "../../../search/expression.ts";
 import type { EntryIndex } from "../../search/entry-index.ts";
 import type { UpkeepSteps } from "../../search/upkeep.ts";
-import { valuesOf, word } from "../../column.ts";
-import { sql, type Query } from "../../sql.ts";
-
-/** Rows per statement: few enough for the statement to be cached and to stay below the parameter limit. */
-const ROWS_MAX = 32;
+import { indexedRow, indexedRows } from "../../search/row.ts";
+import { inBatches, sql, type Query } from "../../sql.ts";
+import type { EntryRecord } from "../../port/record.ts";
 
 export const postgresEntryIndex: EntryIndex = {
   async insert(q, records, session) {
-    for (let at = 0; at < records.length; at += ROWS_MAX) {
-      const rows = records
-        .slice(at, at + ROWS_MAX)
-        .map((record) => ({ ...record, words: vectorOf(indexedWords(record, session)) }));
-      await q.run(entriesWithWords.insert(rows));
-    }
+    const withWords = (record: EntryRecord) => ({
+      ...record,
+      words: vectorOf(indexedWords(record, session)),
+    });
+    for (const some of inBatches(records)) await q.run(entriesWithWords.insert(some.map(withWords)));
   },
   async replace(q, { sessionId, from, to }, session) {
     const rows = await q.all(sql`SELECT ${entries.columns} FROM entries
@@ -42,13 +39,9 @@ export const upkeepSteps: UpkeepSteps = {
  * once.
  */
 async function indexSome(q: Query, limit: number): Promise<number> {
-  const rows = await q.all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
-    FROM entries e JOIN sessions s ON s.id = e.session_id
-    WHERE e.words IS NULL ORDER BY e.at DESC LIMIT ${limit}`);
-  for (const row of rows) {
-    const record = entries.record(row.slice(2));
-    const [agent, scope] = valuesOf(row, word(), word());
-    const words = vectorOf(indexedWords(record, { agent, scope }));
+  const rows = await q.all(sql`${indexedRows} WHERE e.words IS NULL ORDER BY e.at DESC LIMIT ${limit}`);
+  for (const { record, session } of rows.map(indexedRow)) {
+    const words = vectorOf(indexedWords(record, session));
     await q.run(sql`UPDATE entries SET words = ${words}::text::tsvector
       WHERE session_id = ${record.sessionId} AND idx = ${record.index} AND words IS NULL`);
   }

@@ -1,16 +1,24 @@
 import type pg from "pg";
+import { errorCode } from "../../../system/error.ts";
 import type { Log } from "../../../log.ts";
-import { entries } from "../../tables/entry.ts";
 import { type Expression, fitsWords, indexedWords } from "../../../search/expression.ts";
 import type { Candidate } from "../../../search/rank.ts";
 import type { EntryFound, EntrySearch } from "../../port/store.ts";
-import { hitColumns, hitRow, SEARCH_MS, tooLong, WAITING_TIMES } from "../../search/row.ts";
+import {
+  hitColumns,
+  hitRow,
+  indexedRow,
+  indexedRows,
+  SEARCH_MS,
+  tooLong,
+  WAITING_TIMES,
+} from "../../search/row.ts";
 import type { SearchDatabase } from "../../search/search.ts";
 import { within } from "../../tables/session.ts";
-import { number, valueOf, valuesOf, word } from "../../column.ts";
+import { number, valueOf } from "../../column.ts";
 import { numbered, sql, type Row, type Sql } from "../../sql.ts";
 import { type Address, clientOptions, newPool } from "../connection.ts";
-import { codeOf, isConnectionLoss, translated } from "../failure.ts";
+import { isConnectionLoss, translated } from "../failure.ts";
 import { withClient } from "../with-client.ts";
 import { matchOf } from "./match.ts";
 
@@ -53,7 +61,7 @@ export class Searches {
         throw error;
       });
     } catch (error) {
-      throw codeOf(error) === CANCELLED ? tooLong() : translated(error);
+      throw errorCode(error) === CANCELLED ? tooLong() : translated(error);
     }
   }
 
@@ -94,7 +102,11 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchDatabase {
   };
   const fits = async (position: string, expression: Expression): Promise<boolean> => {
     await breathe();
-    return fitsRow((await all(indexedRow(position)))[0], expression);
+    const { sessionId, index } = keyOf(position);
+    const rows = await all(sql`${indexedRows} WHERE e.session_id = ${sessionId} AND e.idx = ${index}`);
+    return rows
+      .map(indexedRow)
+      .some(({ record, session }) => fitsWords(indexedWords(record, session), expression));
   };
   return {
     all,
@@ -137,20 +149,6 @@ function hitRows(positions: readonly string[], visible: EntrySearch["visible"]):
       JOIN entries e ON e.session_id = wanted.session_id AND e.idx = wanted.idx::bigint
       JOIN sessions s ON s.id = e.session_id LEFT JOIN turns t ON t.id = e.turn_id
     WHERE ${within(visible)}`;
-}
-
-/** Selects the row that an entry's words are made from. */
-function indexedRow(position: string): Sql {
-  const { sessionId, index } = keyOf(position);
-  return sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
-    FROM entries e JOIN sessions s ON s.id = e.session_id
-    WHERE e.session_id = ${sessionId} AND e.idx = ${index}`;
-}
-
-function fitsRow(row: Row | undefined, expression: Expression): boolean {
-  if (row === undefined) return false;
-  const [agent, scope] = valuesOf(row, word(), word());
-  return fitsWords(indexedWords(entries.record(row.slice(2)), { agent, scope }), expression);
 }
 
 /**

@@ -3,12 +3,11 @@ import { indexedWords } from "../../../search/expression.ts";
 import type { EntryIndex } from "../../search/entry-index.ts";
 import type { UpkeepSteps } from "../../search/upkeep.ts";
 import type { EntryRecord } from "../../port/record.ts";
-import { firstOf, maybe, number, valueOf, word } from "../../column.ts";
-import { sql, type Query } from "../../sql.ts";
+import { firstOf, maybe, number, valueOf } from "../../column.ts";
+import { indexedRow, indexedRows } from "../../search/row.ts";
+import { inBatches, sql, type Query } from "../../sql.ts";
 import { mergeParts } from "./index-parts.ts";
 
-/** Rows per statement: few enough for the statement to be cached and to stay below the parameter limit. */
-const ROWS_MAX = 32;
 /** Each second has this many index numbers; further entries get numbers of a later second. */
 export const DOCS_PER_SECOND = 256;
 
@@ -17,10 +16,8 @@ export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryInd
   return {
     async insert(q, records, session) {
       const docs = await docsFor(q, records, full);
-      for (let at = 0; at < records.length; at += ROWS_MAX) {
-        const rows = records.slice(at, at + ROWS_MAX).map((record, i) => ({ ...record, doc: docs[at + i]! }));
-        await q.run(entriesWithDoc.insert(rows));
-      }
+      const rows = records.map((record, i) => ({ ...record, doc: docs[i]! }));
+      for (const some of inBatches(rows)) await q.run(entriesWithDoc.insert(some));
       for (const [i, record] of records.entries()) {
         await addToIndex(q, docs[i]!, indexedWords(record, session));
       }
@@ -49,16 +46,9 @@ export function upkeepSteps(full: FullSeconds): UpkeepSteps {
 /** Indexes entries that have no number yet, those of the newest day first, and returns how many. */
 async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<number> {
   // This is exactly the order of the index `entries_unindexed`; any other would sort everything that is left.
-  const rows = await q.all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
-    FROM entries e JOIN sessions s ON s.id = e.session_id
+  const rows = await q.all(sql`${indexedRows}
     WHERE e.doc IS NULL ORDER BY e.at / 86400000 DESC, e.rowid LIMIT ${limit}`);
-  const found = rows
-    .map((row) => ({
-      agent: valueOf(row[0], word()),
-      scope: valueOf(row[1], word()),
-      record: entries.record(row.slice(2)),
-    }))
-    .toSorted((a, b) => a.record.at - b.record.at);
+  const found = rows.map(indexedRow).toSorted((a, b) => a.record.at - b.record.at);
   const docs = await docsFor(
     q,
     found.map(({ record }) => record),
@@ -66,10 +56,10 @@ async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<nu
   );
   // FTS5 works best with ascending numbers within one write.
   const numbered = found.map((each, i) => ({ ...each, doc: docs[i]! })).toSorted((a, b) => a.doc - b.doc);
-  for (const { record, agent, scope, doc } of numbered) {
+  for (const { record, session, doc } of numbered) {
     await q.run(sql`UPDATE entries SET doc = ${doc}
       WHERE session_id = ${record.sessionId} AND idx = ${record.index}`);
-    await addToIndex(q, doc, indexedWords(record, { agent, scope }));
+    await addToIndex(q, doc, indexedWords(record, session));
   }
   return rows.length;
 }

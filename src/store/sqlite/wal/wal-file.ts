@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, openSync, readSync } from "node:fs";
 import { errorCode } from "../../../system/error.ts";
 
 /**
@@ -21,8 +21,8 @@ const FRAME_HEADER = 24;
 
 /** Returns null if there is no index, or SQLite did not finish writing it. */
 export function readWalIndex(path: string): WalIndex | null {
-  const head = readStart(`${path}-shm`, COPIED_AT + 4);
-  if (head === null || head.length < COPIED_AT + 4) return null;
+  const head = Buffer.alloc(COPIED_AT + 4);
+  if (readIfThere(`${path}-shm`, (file) => readSync(file, head)) !== head.length) return null;
   const first = head.subarray(0, INDEX_HEADER);
   if (!first.equals(head.subarray(INDEX_HEADER, 2 * INDEX_HEADER)) || first[12] !== 1) return null;
   const [a, b] = checksum(first.subarray(0, 40), [0, 0], "little");
@@ -39,18 +39,7 @@ export function readWalIndex(path: string): WalIndex | null {
  * frame and silently ignores everything after it.
  */
 export function wholeFrames(path: string, { salt, frames: max }: WalIndex): number {
-  let file: number;
-  try {
-    file = openSync(`${path}-wal`, "r");
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return 0;
-    throw error;
-  }
-  try {
-    return countFrames(file, salt, Math.min(max, fstatSync(file).size));
-  } finally {
-    closeSync(file);
-  }
+  return readIfThere(`${path}-wal`, (file) => countFrames(file, salt, max)) ?? 0;
 }
 
 function countFrames(file: number, salt: Buffer, max: number): number {
@@ -89,7 +78,8 @@ function isSum([a, b]: Sums, bytes: Buffer, at: number): boolean {
   return bytes.readUInt32BE(at) === a && bytes.readUInt32BE(at + 4) === b;
 }
 
-function readStart(path: string, length: number): Buffer | null {
+/** Returns null if there is no such file. */
+function readIfThere<T>(path: string, read: (file: number) => T): T | null {
   let file: number;
   try {
     file = openSync(path, "r");
@@ -98,8 +88,7 @@ function readStart(path: string, length: number): Buffer | null {
     throw error;
   }
   try {
-    const bytes = Buffer.alloc(length);
-    return bytes.subarray(0, readSync(file, bytes, 0, length, 0));
+    return read(file);
   } finally {
     closeSync(file);
   }
