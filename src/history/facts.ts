@@ -149,6 +149,15 @@ export interface Ending {
   readonly at: number | null;
 }
 
+export type Tokens = Readonly<Pick<Usage, "inputTokens" | "cachedTokens" | "outputTokens">>;
+
+/** The rows or versions of one message repeat its usage, so only the difference is added. */
+export function countTokens({ usage }: SessionFacts, now: Tokens, before: Tokens | undefined): void {
+  for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
+    usage[name] += Math.max(0, now[name] - (before?.[name] ?? 0));
+  }
+}
+
 /** Takes a timestamp of the file. */
 export function seenAt(facts: SessionFacts, at: number | null): void {
   if (at !== null) facts.lastAt = Math.max(facts.lastAt ?? at, at);
@@ -161,6 +170,11 @@ export const NOTHING_SAID: Ending = {
   error: null,
   at: null,
 };
+
+/** Returns the facts of a session before its file is read. */
+export function foundFacts({ id, isSubagent }: { id: string; isSubagent: boolean }): SessionFacts {
+  return { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id };
+}
 
 export function noFacts(id: string): SessionFacts {
   return {

@@ -10,6 +10,14 @@ export interface Look {
   readonly keys: Set<string>;
 }
 
+export function newLook(
+  format: HistoryFormat,
+  root: string,
+  onProblem: (problem: Problem) => void = () => undefined,
+): Look {
+  return { format, root, onProblem, keys: new Set() };
+}
+
 /** Lists a folder in name order, so that keys do not depend on the file system. A missing folder is empty. */
 export async function listFolder(look: Look, folder: string): Promise<Dirent[]> {
   try {

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { type ByteFile, type OpenBytes, openBytes, readFully } from "./byte-file.ts";
 import { UnfinishedLine } from "./unfinished-line.ts";
 import { parseJson, TooManyValues } from "./parse-json.ts";
-import type { BadLine } from "../port.ts";
+import type { BadLine, ReadBatch } from "../port.ts";
 import type { JsonObject } from "./value.ts";
 
 export interface Row {
@@ -24,19 +24,16 @@ export interface LinePosition {
 }
 
 /** Rows that are read backwards have no line number. */
-export type BackRow = Row | { readonly bad: true; readonly offset: number };
+type BackRow = Row | { readonly bad: true; readonly offset: number };
 
-export interface RowChunk {
-  readonly reset: boolean;
+interface RowChunk extends Pick<ReadBatch, "reset" | "bad" | "badCount"> {
   /** True when there is nothing more to read now. */
   readonly isLast: boolean;
   readonly rows: readonly Row[];
-  readonly bad: readonly BadLine[];
-  readonly badCount: number;
   readonly position: LinePosition;
 }
 
-export interface LineOptions {
+interface LineOptions {
   readonly lineBytesMax: number;
   readonly chunkBytes: number;
   readonly open?: OpenBytes;
@@ -204,16 +201,9 @@ class LineScan {
       check: checkOf(this.tail),
       skipping: this.#skipping,
     };
-    const given = {
-      rows: this.#rows.slice(),
-      bad: this.#bad.slice(),
-      badCount: this.#badCount,
-      position,
-    };
-    this.#rows.length = 0;
-    this.#bad.length = 0;
+    const badCount = this.#badCount;
     this.#badCount = 0;
-    return given;
+    return { rows: this.#rows.splice(0), bad: this.#bad.splice(0), badCount, position };
   }
 
   #endLine(end: Buffer): void {

@@ -1,6 +1,5 @@
 import type { OpenBytes } from "./byte-file.ts";
 import {
-  type BackRow,
   CHUNK_BYTES,
   LINE_BYTES_MAX,
   type LinePosition,
@@ -139,11 +138,10 @@ async function rowsBack<Notes>(
   for await (const row of readRowsBack(found.path, null, options)) {
     if (row.offset < limit.downTo) return { rows: rows.toReversed(), reached: true };
     end ??= row.offset;
-    if (!isBad(row)) rows.push(row);
+    if (!("bad" in row)) rows.push(row);
     const passed = end - row.offset;
-    if (row.offset > limit.downTo && passed > limit.bytes && (rows.length > 0 || passed > FAR_BYTES)) {
+    if (row.offset > limit.downTo && passed > limit.bytes && (rows.length > 0 || passed > FAR_BYTES))
       return { rows: rows.toReversed(), reached: false };
-    }
   }
   return { rows: rows.toReversed(), reached: true };
 }
@@ -163,7 +161,7 @@ async function tail<Notes>(
   const wants = { entriesMax, textMax, isLast: beforeOffset === undefined };
   const options = lineOptions(format, { chunkBytes: TAIL_BYTES });
   for await (const row of readRowsBack(found.path, beforeOffset ?? null, options)) {
-    if (isBad(row)) badCount += 1;
+    if ("bad" in row) badCount += 1;
     else rows.push(row);
     if (rows.length < wanted) continue;
     const page = await pageOf(format, found, { ...wants, rows, isWhole: false });
@@ -269,18 +267,15 @@ function onceEach(entries: HistoryEntry[], from: number, places: Places): void {
 }
 
 function newFold<Notes>(format: RowFormat<Notes>, found: FoundSession, textMax: number): Fold<Notes> {
-  return { found, ...format.begin(found), inline: new Map(), ...nothingYet(textMax) };
+  const empty = { entries: [], leftBehind: [], inline: new Map(), heldFrom: null };
+  return { found, ...format.begin(found), ...empty, textMax };
 }
 
 /** Copies the state, because the caller owns it. */
 function foldFrom<Notes>(state: ReadState, found: FoundSession, textMax: number): Fold<Notes> {
   const { facts, inline, notes } = structuredClone(state);
   const own = { facts, inline: new Map(Object.entries(inline)), notes: notes as Notes };
-  return { found, ...own, ...nothingYet(textMax) };
-}
-
-function nothingYet(textMax: number): Pick<Fold<unknown>, "entries" | "leftBehind" | "textMax" | "heldFrom"> {
-  return { entries: [], leftBehind: [], textMax, heldFrom: null };
+  return { found, ...own, entries: [], leftBehind: [], textMax, heldFrom: null };
 }
 
 function stateOf<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, position: LinePosition): ReadState {
@@ -296,8 +291,4 @@ function lineOptions<Notes>(format: RowFormat<Notes>, options: ReadOptions) {
     signal: options.signal,
     ...(format.open === undefined ? {} : { open: format.open }),
   };
-}
-
-function isBad(row: BackRow): row is Exclude<BackRow, Row> {
-  return "bad" in row;
 }

@@ -52,10 +52,10 @@ export function familyOf(input: FamilyInput): Family {
     return asAgent(node, judge(node), parentAgentId);
   });
   const runningCount = nodes.filter((node) => node.parentKey === rootKey && isRunning(judge(node))).length;
-  return {
-    judgement: input.root === null ? null : judgeRoot(input.root, input, runningCount),
-    agents,
-  };
+  const { root, seenWorking, live = NOT_KNOWN_ALIVE } = input;
+  if (root === null) return { judgement: null, agents };
+  const seen = seenWorking?.get(root.key) ?? null;
+  return { judgement: judgeSession({ facts: root.facts, live, seenWorking: seen, runningCount }), agents };
 }
 
 interface Node {
@@ -233,16 +233,6 @@ function judging(
     judged.set(node, notDoneBefore(judged.get(node) as Judgement, runningCount));
   }
   return (node) => judged.get(node) as Judgement;
-}
-
-function judgeRoot(root: FamilyMember, input: FamilyInput, runningCount: number): Judgement {
-  const live = input.live ?? NOT_KNOWN_ALIVE;
-  return judgeSession({
-    facts: root.facts,
-    live,
-    seenWorking: input.seenWorking?.get(root.key) ?? null,
-    runningCount,
-  });
 }
 
 function isRunning(judgement: Judgement | undefined): boolean {

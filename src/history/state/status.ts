@@ -1,5 +1,5 @@
 import type { Confidence, HistoryState } from "../../contract/index.ts";
-import type { SessionFacts, SpawnCall, ToldState } from "../facts.ts";
+import type { LiveSession, SessionFacts, SpawnCall, ToldState } from "../port.ts";
 
 export interface Judgement {
   readonly state: HistoryState;
@@ -11,11 +11,7 @@ export interface Judgement {
 }
 
 /** Whether a process works on a tree, and what the process reports about itself. */
-export interface Liveness {
-  readonly alive: boolean | null;
-  readonly doing: "busy" | "idle" | "waiting" | null;
-  readonly startedAt: number | null;
-  readonly how: string;
+export interface Liveness extends Pick<LiveSession, "alive" | "doing" | "startedAt" | "how"> {
   /** The process is missing from a list, and nothing else shows that it is gone. */
   readonly isAbsent?: boolean;
   /** The list may have been read before the process was in it. */
@@ -151,14 +147,12 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
       return ending.confirmed
         ? { ...likely("failed", `${ending.how}, and nothing came after it`, ending.at), error: ending.error }
         : cutOff(root, `${ending.how}, and nothing came after it`, ending.at);
-    case "working":
+    default: {
+      const state = ending.kind === "working" ? "running" : "pending";
       return held
-        ? likely("running", `${ending.how}; ${root.how}`, ending.at)
+        ? likely(state, `${ending.how}; ${root.how}`, ending.at)
         : cutOff(root, ending.how, ending.at);
-    default:
-      return held
-        ? likely("pending", `${ending.how}; ${root.how}`, ending.at)
-        : cutOff(root, ending.how, ending.at);
+    }
   }
 }
 
@@ -238,9 +232,8 @@ function bySessionEnding({ facts, live, seenWorking }: SessionEvidence): Judgeme
         ? likely("pending", `${ending.how}; ${live.how}`, ending.at)
         : guess("unknown", ending.how, ending.at);
     default:
-      if (isLive && live.doing === "idle") {
+      if (isLive && live.doing === "idle")
         return likely("interrupted", `${ending.how}, but ${live.how}`, ending.at);
-      }
       if (isLive) return likely("running", `${ending.how}; ${live.how}`, ending.at);
       if (seenWorking !== null) return likely("running", seenWorking, ending.at);
       return cutOff(live, ending.how, ending.at);

@@ -75,10 +75,7 @@ export function livenessOf(
 ): Liveness {
   const own = listed.filter(({ id }) => id === facts.id);
   const best = own.find(({ alive }) => alive === true) ?? own.find(({ alive }) => alive === null) ?? own[0];
-  if (best !== undefined) {
-    const { alive, doing, startedAt, how } = best;
-    return { alive, doing, startedAt, how };
-  }
+  if (best !== undefined) return best;
   if (reader.listsLive?.(facts) !== true) return NOT_KNOWN_ALIVE;
   return { ...NOT_KNOWN_ALIVE, alive: false, isAbsent: true, how: "no process of the agent works on it" };
 }

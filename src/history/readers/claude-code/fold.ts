@@ -1,4 +1,4 @@
-import { noFacts, seenAt } from "../../facts.ts";
+import { countTokens, noFacts, seenAt } from "../../facts.ts";
 import { noticed, said, thought } from "../../lines/entry-body.ts";
 import type { Row } from "../../lines/json-lines.ts";
 import { promptKey, shortText, timeOf } from "../../lines/text.ts";
@@ -285,9 +285,7 @@ function countAnswer(line: Line, message: JsonObject): void {
     outputTokens: asCount(usage["output_tokens"]),
   };
   const before = id === null ? undefined : notes.recent.find((other) => other.id === id);
-  for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
-    facts.usage[name] += Math.max(0, now[name] - (before?.[name] ?? 0));
-  }
+  countTokens(facts, now, before);
   notes.recent = notes.recent.filter((other) => other !== before);
   pushBounded(notes.recent, now, 4);
 }

@@ -1,4 +1,5 @@
-import { noFacts } from "../../facts.ts";
+import { foundFacts } from "../../facts.ts";
+import { newLook } from "../../lines/folder.ts";
 import type { HistoryReader } from "../../port.ts";
 import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
 import { foldSidecars } from "./sidecars.ts";
@@ -9,13 +10,8 @@ import { foldRow } from "./fold.ts";
 
 const rows: RowFormat<Notes> = {
   version: 6,
-  begin: ({ id, isSubagent }) => ({
-    facts: {
-      ...noFacts(id),
-      isSubagent,
-      rootId: isSubagent ? null : id,
-      internal: isSubagent && OWN_HELPER.test(id),
-    },
+  begin: (found) => ({
+    facts: { ...foundFacts(found), internal: found.isSubagent && OWN_HELPER.test(found.id) },
     notes: { own: noNotes(), inline: {}, inlineId: null },
   }),
   foldRow,
@@ -32,7 +28,7 @@ export const claudeCode: HistoryReader = {
   format: FORMAT,
   agent: "claude",
   roots,
-  discover,
+  discover: (root, onProblem, folder) => discover(newLook(FORMAT, root, onProblem), folder),
   near,
   live: readRegistry,
   listsLive: ({ agentVersion }) => keepsRegistry(agentVersion),

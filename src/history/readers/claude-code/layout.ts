@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { foldersIn, isFolder, listFolder, type Look, newKey, statFile } from "../../lines/folder.ts";
-import type { FoundSession, UserHome, Problem } from "../../port.ts";
+import type { FoundSession, UserHome } from "../../port.ts";
 
 export const FORMAT = "claude-code";
 
@@ -22,13 +22,8 @@ export interface Extra extends Readonly<Record<string, string | number | boolean
  * one `subagents` folder, or in the session's own folder. The names of project folders are not decoded,
  * because they are ambiguous. Some hosts add one more folder level.
  */
-export async function* discover(
-  root: string,
-  onProblem: (problem: Problem) => void,
-  only?: string,
-): AsyncGenerator<FoundSession> {
-  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
-  const all = join(root, "projects");
+export async function* discover(look: Look, only?: string): AsyncGenerator<FoundSession> {
+  const all = join(look.root, "projects");
   const projects = only === undefined || only === all ? await foldersIn(look, all) : [only];
   for (const project of projects) yield* inProject(look, project, NESTED_MAX);
 }

@@ -1,4 +1,4 @@
-import type { Ending, SessionFacts } from "../../facts.ts";
+import type { Ending, SessionFacts, Tokens } from "../../facts.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
 export interface LineNotes {
@@ -6,7 +6,7 @@ export interface LineNotes {
   /** Spawn calls that the session may still be waiting for. */
   unanswered: string[];
   /** The usage of the last few answers. The rows of one answer repeat its usage. */
-  recent: MessageUsage[];
+  recent: (Tokens & { readonly id: string })[];
   messageId: string | null;
   customTitle: string | null;
   /** The ending before a command that the agent ran by itself. The command's output restores it. */
@@ -26,13 +26,6 @@ export interface OpenCall {
   readonly id: string;
   readonly tool: string;
   readonly command: string | null;
-}
-
-export interface MessageUsage {
-  readonly id: string;
-  readonly inputTokens: number;
-  readonly cachedTokens: number;
-  readonly outputTokens: number;
 }
 
 /** One row of the graph, with the fields that are needed to recognise a rewind. */

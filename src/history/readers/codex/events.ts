@@ -61,13 +61,19 @@ function foldBeginning(fold: CodexFold, { payload, at }: ParsedRow): void {
 
 function foldEnd(fold: CodexFold, parsed: ParsedRow): void {
   const { payload, at } = parsed;
-  settle(fold);
-  if (!isOfTurn(fold, asText(payload["turn_id"]))) return;
-  movedOn(fold);
+  if (!closesTurn(fold, payload)) return;
   const hasAnswer = asText(payload["last_agent_message"]) !== null;
   const own = errorOf(payload["error"]);
   if (own !== null) addEntry(fold, parsed, noticed(own, false));
   turnEnded(fold, own ?? (hasAnswer ? null : fold.notes.turnError), at);
+}
+
+/** Whether a record of a turn's end is about the open turn. */
+function closesTurn(fold: CodexFold, payload: JsonObject): boolean {
+  settle(fold);
+  const isOpen = isOfTurn(fold, asText(payload["turn_id"]));
+  if (isOpen) movedOn(fold);
+  return isOpen;
 }
 
 function errorOf(value: unknown): string | null {
@@ -77,9 +83,7 @@ function errorOf(value: unknown): string | null {
 
 function foldAbort(fold: CodexFold, parsed: ParsedRow): void {
   const { payload, at } = parsed;
-  settle(fold);
-  if (!isOfTurn(fold, asText(payload["turn_id"]))) return;
-  movedOn(fold);
+  if (!closesTurn(fold, payload)) return;
   const reason = asText(payload["reason"]) ?? "interrupted";
   addEntry(fold, parsed, noticed(`The turn was aborted: ${shortLine(reason, 100)}`));
   turnAborted(fold, reason, at);

@@ -1,4 +1,5 @@
-import { noFacts } from "../../facts.ts";
+import { foundFacts } from "../../facts.ts";
+import { newLook } from "../../lines/folder.ts";
 import type { FoundSession, HistoryReader } from "../../port.ts";
 import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
 import { discover, FORMAT, roots } from "./files/layout.ts";
@@ -11,11 +12,11 @@ import { foldRow } from "./fold.ts";
 const rows: RowFormat<Notes> = {
   version: 3,
   open: openRollout,
-  begin({ id, isSubagent, extra }) {
-    const { path, ownFromOrdinal, ownFromOffset } = extra as Extra;
+  begin(found) {
+    const { path, ownFromOrdinal, ownFromOffset } = found.extra as Extra;
     const notes = noNotes();
     Object.assign(notes, { path: path ?? notes.path, ownFromOrdinal, ownFromOffset });
-    return { facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id }, notes };
+    return { facts: foundFacts(found), notes };
   },
   foldRow,
   gap({ notes }) {
@@ -34,7 +35,7 @@ export const codex: HistoryReader = {
   format: FORMAT,
   agent: "codex",
   roots,
-  discover,
+  discover: (root, onProblem) => discover(newLook(FORMAT, root, onProblem)),
   live: readLive,
   listsLive: listsHolders,
   ...reads,

@@ -1,3 +1,4 @@
+import type { IndexedSession } from "./files/indexes.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
 export interface Notes {
@@ -72,16 +73,9 @@ export interface Tokens {
 
 export type CodexFold = Fold<Notes>;
 
-export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
-  readonly title: string | null;
-  /** Codex's index says that the parent closed it. */
-  readonly closed: boolean;
-  readonly parentId: string | null;
-  /** From the file's head, for a page from its tail. */
-  readonly ownFromOrdinal: number | null;
-  readonly ownFromOffset: number | null;
-  readonly path: string | null;
-}
+/** What is known about a session before its file is read, and from the file's head for a page from its tail. */
+export type Extra = Pick<IndexedSession, "title" | "closed" | "parentId"> &
+  Readonly<Pick<Notes, "ownFromOrdinal" | "ownFromOffset"> & { path: string | null }>;
 
 export const ROOT_PATH = "/root";
 

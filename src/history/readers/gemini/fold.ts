@@ -1,5 +1,5 @@
 import type { Row } from "../../lines/json-lines.ts";
-import { seenAt } from "../../facts.ts";
+import { countTokens, seenAt, type Tokens } from "../../facts.ts";
 import { noticed, said, thought } from "../../lines/entry-body.ts";
 import { promptKey, shortText, timeOf } from "../../lines/text.ts";
 import { asCount, asList, asObject, asText, type JsonObject } from "../../lines/value.ts";
@@ -7,7 +7,7 @@ import { giveCall, giveResult, foldToolCall } from "./calls.ts";
 import { readContent, responseText } from "./content.ts";
 import { answered, cancelled, errored, prompted, resulted, returnedTo, takenBack } from "./ending.ts";
 import { addEntry, replaceEntry } from "./entries.ts";
-import { addStep, type GeminiFold, markOf, type Step, type Tokens } from "./notes.ts";
+import { addStep, type GeminiFold, markOf, type Step } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
 /** A row is a message, a patch of the session's fields, a rewind, or the head. */
@@ -188,7 +188,9 @@ function foldAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
   const { facts } = fold;
   const isNew = step.text === null;
   facts.model = asText(message["model"]) ?? facts.model;
-  countTokens(fold, step, tokensOf(message["tokens"]));
+  const tokens = tokensOf(message["tokens"]);
+  countTokens(facts, tokens, step.tokens);
+  if (tokens.inputTokens + tokens.cachedTokens + tokens.outputTokens > 0) step.tokens = tokens;
   foldThoughts(fold, asList(message["thoughts"]), step);
   const { text, calls } = readContent(message["content"]);
   const give = giverOf(step, text);
@@ -240,14 +242,6 @@ function tokensOf(value: unknown): Tokens {
     cachedTokens: cached,
     outputTokens: asCount(tokens["output"]) + asCount(tokens["thoughts"]),
   };
-}
-
-/** A rewritten message repeats its usage, so only the difference is added. */
-function countTokens({ facts }: GeminiFold, step: Step, tokens: Tokens): void {
-  for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
-    facts.usage[name] += Math.max(0, tokens[name] - step.tokens[name]);
-  }
-  if (tokens.inputTokens + tokens.cachedTokens + tokens.outputTokens > 0) step.tokens = tokens;
 }
 
 /** Takes a message of Gemini CLI itself: `info`, `warning`, `error`. */

@@ -1,4 +1,5 @@
-import { noFacts } from "../../facts.ts";
+import { foundFacts } from "../../facts.ts";
+import { newLook } from "../../lines/folder.ts";
 import type { FoundSession, HistoryReader } from "../../port.ts";
 import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
 import { foldSidecars } from "./sidecars.ts";
@@ -9,10 +10,7 @@ import { openWhole } from "./whole-file.ts";
 
 const rows: RowFormat<Notes> = {
   version: 3,
-  begin: ({ id, isSubagent }) => ({
-    facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id },
-    notes: noNotes(),
-  }),
+  begin: (found) => ({ facts: foundFacts(found), notes: noNotes() }),
   foldRow,
   gap({ notes }) {
     const { projectHash, saidFolder } = notes;
@@ -29,7 +27,7 @@ export const gemini: HistoryReader = {
   format: FORMAT,
   agent: "gemini",
   roots,
-  discover,
+  discover: (root, onProblem) => discover(newLook(FORMAT, root, onProblem)),
   live: async () => [],
   read: (found, state, options) => of(found).read(found, state, options),
   glance: (found) => of(found).glance(found),

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { readStart } from "../../lines/small-file.ts";
 import { foldersIn, listFolder, type Look, newKey, reportForeignFile } from "../../lines/folder.ts";
-import type { FoundSession, UserHome, Problem } from "../../port.ts";
+import type { FoundSession, UserHome } from "../../port.ts";
 
 export const FORMAT = "gemini";
 
@@ -22,12 +22,8 @@ export interface Extra extends Readonly<Record<string, string | number | boolean
  * Finds every session below `tmp/<project>/chats`. Sub-agents are in a folder named after their parent. The
  * first bytes of each file are read, because its name has only the beginning of the session's id.
  */
-export async function* discover(
-  root: string,
-  onProblem: (problem: Problem) => void,
-): AsyncGenerator<FoundSession> {
-  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
-  for (const project of await foldersIn(look, join(root, "tmp"))) yield* inProject(look, project);
+export async function* discover(look: Look): AsyncGenerator<FoundSession> {
+  for (const project of await foldersIn(look, join(look.root, "tmp"))) yield* inProject(look, project);
 }
 
 async function* inProject(look: Look, project: string): AsyncGenerator<FoundSession> {

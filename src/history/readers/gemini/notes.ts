@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import type { Usage } from "../../../contract/index.ts";
-import type { Ending } from "../../facts.ts";
+import type { Ending, Tokens } from "../../facts.ts";
 import { pushBounded } from "../../lines/value.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
@@ -30,8 +29,6 @@ export interface Step {
   thoughts: string[];
   tokens: Tokens;
 }
-
-export type Tokens = Readonly<Pick<Usage, "inputTokens" | "cachedTokens" | "outputTokens">>;
 
 export interface GivenCall {
   readonly id: string;

@@ -11,7 +11,6 @@ import {
   type Part,
   type SessionRecord,
   type Source,
-  type SourceLimits,
 } from "./source.ts";
 
 /** Columns differ between versions. Only the columns in `NEEDED` are required. */
@@ -42,7 +41,7 @@ export function tablesOf(database: Database): Tables {
 /** The agent may be writing to the database at the same time. */
 export function databaseSource(
   { path, id, rowid }: { path: string; id: string; rowid: number | null },
-  limits: SourceLimits,
+  recordBytesMax: number,
 ): Source {
   let database = openDatabase(path);
   let tables = orClosed(database, tablesOf);
@@ -60,7 +59,7 @@ export function databaseSource(
     message: async (messageId) => {
       try {
         const row = rowOf(messageId);
-        return row === null ? null : messageOf(tables, row, { id: messageId, limits });
+        return row === null ? null : messageOf(tables, row, { id: messageId, recordBytesMax });
       } catch (error) {
         // A broken page loses only the rows on it.
         const bad = [badRecord(`message ${messageId}`, `cannot be read: ${(error as Error).message}`)];
@@ -69,7 +68,7 @@ export function databaseSource(
     },
     roleOf: async (messageId) => {
       const row = rowOf(messageId);
-      const data = row === null ? null : dataOf(row, limits);
+      const data = row === null ? null : dataOf(row, recordBytesMax);
       return typeof data === "string" ? null : asText(data?.["role"]);
     },
     async settled() {
@@ -129,7 +128,7 @@ export function sessionOf(row: NamedRow): SessionRecord {
   const text = (column: string): string | null =>
     row.bytes(column) > SESSION_TEXT_BYTES_MAX ? null : row.text(column);
   const revert = text("revert");
-  const reverted = revert === null ? null : parsedRecord(revert, 0, { recordBytesMax: 1 });
+  const reverted = revert === null ? null : parsedRecord(revert, 0, 1);
   return {
     id: text("id") ?? "",
     parentId: text("parent_id"),
@@ -145,13 +144,13 @@ export function sessionOf(row: NamedRow): SessionRecord {
 function messageOf(
   { part }: Tables,
   row: NamedRow,
-  { id, limits }: { id: string; limits: SourceLimits },
+  { id, recordBytesMax }: { id: string; recordBytesMax: number },
 ): Message | null {
   const bad: BadLine[] = [];
-  const data = dataOf(row, limits);
+  const data = dataOf(row, recordBytesMax);
   if (typeof data === "string") bad.push(badRecord(`message ${id}`, data));
   const parts: Part[] = [];
-  const held = new PartBudget(limits);
+  const held = new PartBudget(recordBytesMax);
   let bytes = row.bytes("data");
   for (const partRow of part.where("message_id", id)) {
     const partId = partRow.text("id");
@@ -160,7 +159,7 @@ function messageOf(
       bad.push(badRecord(`message ${id}`, held.why(`part ${partId}`)));
       break;
     }
-    const content = dataOf(partRow, limits);
+    const content = dataOf(partRow, recordBytesMax);
     bytes += partBytes;
     if (typeof content === "string") bad.push(badRecord(`part ${partId}`, content));
     else if (partId !== null)
@@ -169,7 +168,7 @@ function messageOf(
   return { id, data: asObject(data) ?? {}, parts: parts.toSorted(byId), bad, bytes };
 }
 
-function dataOf(row: NamedRow, limits: SourceLimits): JsonObject | string {
+function dataOf(row: NamedRow, recordBytesMax: number): JsonObject | string {
   const bytes = row.bytes("data");
-  return parsedRecord(bytes > limits.recordBytesMax ? null : row.text("data"), bytes, limits);
+  return parsedRecord(bytes > recordBytesMax ? null : row.text("data"), bytes, recordBytesMax);
 }

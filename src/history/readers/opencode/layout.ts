@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, isAbsolute, join } from "node:path";
-import { foldersIn, listFolder, type Look, newKey } from "../../lines/folder.ts";
-import type { FoundSession, UserHome, Problem } from "../../port.ts";
+import { foldersIn, listFolder, type Look, newKey, newLook } from "../../lines/folder.ts";
+import type { FoundSession, UserHome } from "../../port.ts";
 import { readSmallObject } from "../../lines/small-file.ts";
 import { asNumber, asObject, type JsonObject } from "../../lines/value.ts";
 import { sessionsIn } from "./sessions.ts";
@@ -28,13 +28,9 @@ export interface Extra extends Readonly<Record<string, string | number | boolean
  * Finds every session in a folder's databases (one for each release channel of OpenCode), then those in the
  * older tree of files that were not migrated into a database. Reads no message content.
  */
-export async function* discover(
-  root: string,
-  onProblem: (problem: Problem) => void,
-): AsyncGenerator<FoundSession> {
-  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
+export async function* discover(look: Look): AsyncGenerator<FoundSession> {
   const ids = new Set<string>();
-  for (const path of await databasesIn(root)) {
+  for (const path of await databasesIn(look.root)) {
     try {
       const found = await inDatabase(look, path);
       for (const one of found) {
@@ -42,10 +38,10 @@ export async function* discover(
         yield one;
       }
     } catch (error) {
-      onProblem({ format: FORMAT, path, reason: (error as Error).message });
+      look.onProblem({ format: FORMAT, path, reason: (error as Error).message });
     }
   }
-  yield* inTree(look, join(root, "storage"), ids);
+  yield* inTree(look, join(look.root, "storage"), ids);
 }
 
 /** The root itself may be a database. */
@@ -53,8 +49,7 @@ export async function databasesIn(root: string): Promise<string[]> {
   // A root that does not exist holds no database.
   const file = await stat(root).catch(() => null);
   if (file?.isFile()) return [root];
-  const look: Look = { format: FORMAT, root, onProblem: () => undefined, keys: new Set() };
-  const names = (await listFolder(look, root)).map(({ name }) => name);
+  const names = (await listFolder(newLook(FORMAT, root), root)).map(({ name }) => name);
   return names.filter((name) => /^opencode(-[^/]+)?\.db$/u.test(name)).map((name) => join(root, name));
 }
 
@@ -62,23 +57,22 @@ async function inDatabase(look: Look, path: string): Promise<FoundSession[]> {
   const { size } = await stat(path);
   const seen = await sessionsIn(path);
   const total = [...seen.values()].reduce((sum, { count }) => sum + count, 0);
-  return [...seen.values()].map((one): FoundSession => {
-    const rootId = topOf(one, seen);
-    const extra: Extra = { kind: "database", rowid: one.rowid, rootId };
-    return {
-      format: FORMAT,
-      key: newKey(look, one.id, `${path}/${one.id}`),
-      root: look.root,
-      path,
-      id: one.id,
-      rootKey: `${FORMAT}:${rootId}`,
-      isSubagent: one.parentId !== null,
-      sizeBytes: total === 0 ? 0 : Math.round((size * one.count) / total),
-      changedAt: one.updatedAt,
-      stamp: [one.updatedAt, one.count, one.lastId, one.parts].join(":"),
-      extra,
-    };
-  });
+  return [...seen.values()].map((one) => ({
+    ...foundOf(look, { ...one, path }, { kind: "database", rowid: one.rowid, rootId: topOf(one, seen) }),
+    key: newKey(look, one.id, `${path}/${one.id}`),
+    sizeBytes: total === 0 ? 0 : Math.round((size * one.count) / total),
+    changedAt: one.updatedAt,
+    stamp: [one.updatedAt, one.count, one.lastId, one.parts].join(":"),
+  }));
+}
+
+function foundOf(
+  { root }: Look,
+  { id, path, parentId }: { id: string; path: string; parentId: string | null },
+  extra: Extra,
+): Omit<FoundSession, "key" | "sizeBytes" | "changedAt" | "stamp"> {
+  const rootKey = `${FORMAT}:${extra.rootId}`;
+  return { format: FORMAT, root, path, id, rootKey, isSubagent: parentId !== null, extra };
 }
 
 /** Returns the root session's id as far as parents are known. Stops at the first repeated id of a cycle. */
@@ -116,18 +110,10 @@ async function* inTree(
     }
   }
   for (const one of sessions.values()) {
-    const rootId = topOf(one, sessions);
-    const extra: Extra = { kind: "tree", rowid: null, rootId };
     yield {
-      format: FORMAT,
+      ...foundOf(look, one, { kind: "tree", rowid: null, rootId: topOf(one, sessions) }),
       key: newKey(look, one.id, one.path),
-      root: look.root,
-      path: one.path,
-      id: one.id,
-      rootKey: `${FORMAT}:${rootId}`,
-      isSubagent: one.parentId !== null,
       ...(await datesOf(one, join(storage, "message", one.id))),
-      extra,
     };
   }
 }

@@ -65,15 +65,14 @@ export async function* readBatches(
       options.signal?.throwIfAborted();
       const step = await settledStep(source, { found, known, options, isFirst: tries === 0 });
       tries += 1;
-      if (step.isVoid) {
+      if (step === null) {
         [known, reset] = [nothingKnown(found), true];
         continue;
       }
-      const { batch, next, isLast } = step;
-      known = next;
-      yield { ...batch, reset };
+      known = step.next;
+      yield { ...step.batch, reset };
       reset = false;
-      if (isLast) return;
+      if (step.isLast) return;
     }
   } finally {
     source.close();
@@ -150,17 +149,14 @@ interface Given {
   readonly isFirst: boolean;
 }
 
-type Step =
-  | { readonly isVoid: true }
-  | {
-      readonly isVoid: false;
-      readonly batch: Omit<ReadBatch, "reset">;
-      readonly next: Known;
-      readonly isLast: boolean;
-    };
+interface Step {
+  readonly batch: Omit<ReadBatch, "reset">;
+  readonly next: Known;
+  readonly isLast: boolean;
+}
 
 /** Reads one batch from a consistent set of messages. Throws if the agent writes too often to read one. */
-async function settledStep(source: Source, given: Given): Promise<Step> {
+async function settledStep(source: Source, given: Given): Promise<Step | null> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     try {
       const step = await stepOf(source, given);
@@ -173,13 +169,14 @@ async function settledStep(source: Source, given: Given): Promise<Step> {
   throw new Error("it is written faster than it can be read");
 }
 
-async function stepOf(source: Source, { found, known, options, isFirst }: Given): Promise<Step> {
+/** Returns null when earlier messages have changed, so that reading has to begin again. */
+async function stepOf(source: Source, { found, known, options, isFirst }: Given): Promise<Step | null> {
   const session = await mustExist(source);
   const ids = await source.messageIds();
   const { closedId, closedCount } = known.position;
   const passed = closedId === null ? 0 : countUpTo(ids, closedId);
   const isUndone = known.notes.revertId !== null && session.revertId === null;
-  if (passed !== closedCount || (isFirst && isUndone)) return { isVoid: true };
+  if (passed !== closedCount || (isFirst && isUndone)) return null;
   const fold = new Reading(found, known, options);
   const openFrom = source.isFrozen ? ids.length : await firstOpen(source, ids);
   let index = passed;
@@ -194,7 +191,6 @@ async function stepOf(source: Source, { found, known, options, isFirst }: Given)
   const notes: Notes = { closed: fold.closed, given: fold.given, revertId };
   const share = ids.length === 0 || isLast ? 1 : index / ids.length;
   return {
-    isVoid: false,
     isLast,
     next: { position, notes },
     batch: {
@@ -297,10 +293,13 @@ async function leftBehindBy(
   return [{ inlineId: null, afterRef, beforeRef: null, reason: "the agent was taken back to before them" }];
 }
 
-function openSource({ path, id, extra }: FoundSession, { lineBytesMax }: ReadOptions): Source {
-  const limits = { recordBytesMax: lineBytesMax ?? LINE_BYTES_MAX };
+function openSource(
+  { path, id, extra }: FoundSession,
+  { lineBytesMax = LINE_BYTES_MAX }: ReadOptions,
+): Source {
   const { kind, rowid } = extra as Extra;
-  return kind === "tree" ? treeSource({ path, id }, limits) : databaseSource({ path, id, rowid }, limits);
+  if (kind === "tree") return treeSource({ path, id }, lineBytesMax);
+  return databaseSource({ path, id, rowid }, lineBytesMax);
 }
 
 async function mustExist(source: Source): Promise<SessionRecord> {

@@ -45,15 +45,11 @@ export interface Source {
   close(): void;
 }
 
-export interface SourceLimits {
-  readonly recordBytesMax: number;
-}
-
 /** Returns the object in a text, or the reason why there is none. */
 export function parsedRecord(
   text: string | null,
   bytes: number,
-  { recordBytesMax }: SourceLimits,
+  recordBytesMax: number,
 ): JsonObject | string {
   if (bytes > recordBytesMax) return `longer than ${byteWords(recordBytesMax)}`;
   if (text === null) return "holds nothing";
@@ -81,7 +77,7 @@ export class PartBudget {
   #bytes = 0;
   #count = 0;
 
-  constructor({ recordBytesMax }: SourceLimits) {
+  constructor(recordBytesMax: number) {
     this.#bytesMax = recordBytesMax;
   }
 

@@ -13,17 +13,16 @@ import {
   type Part,
   type SessionRecord,
   type Source,
-  type SourceLimits,
   timesOf,
 } from "./source.ts";
 
 /** Reads the files that OpenCode wrote before it had a database. They no longer change. */
-export function treeSource({ path, id }: { path: string; id: string }, limits: SourceLimits): Source {
+export function treeSource({ path, id }: { path: string; id: string }, recordBytesMax: number): Source {
   const storage = join(path, "../../..");
   const messages = join(storage, "message", id);
   const read = async (file: string): Promise<JsonObject | string> => {
-    const text = await readSmall(file, limits.recordBytesMax);
-    return text === null ? "cannot be read" : parsedRecord(text, text.length, limits);
+    const text = await readSmall(file, recordBytesMax);
+    return text === null ? "cannot be read" : parsedRecord(text, text.length, recordBytesMax);
   };
   let ids: Promise<readonly string[]> | null = null;
   return {
@@ -41,7 +40,7 @@ export function treeSource({ path, id }: { path: string; id: string }, limits: S
       const parts = await partsOf(join(storage, "part", messageId), {
         read,
         bad,
-        held: new PartBudget(limits),
+        held: new PartBudget(recordBytesMax),
       });
       return { id: messageId, data: asObject(data) ?? {}, parts, bad, bytes: 4096 * (parts.length + 1) };
     },

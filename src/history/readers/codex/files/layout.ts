@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { foldersIn, listFolder, type Look, reportForeignFile, statFile } from "../../../lines/folder.ts";
-import type { FoundSession, UserHome, Problem } from "../../../port.ts";
+import type { FoundSession, UserHome } from "../../../port.ts";
 import type { Extra } from "../notes.ts";
 import { type Indexed, readIndexes } from "./indexes.ts";
 
@@ -32,14 +32,10 @@ const DEPTH_MAX = 4;
  * compressed file the plain one is used, because Codex unpacks a session before it continues it. After a
  * rollback to an earlier point the newest file is used; it records how much of the older file it continues.
  */
-export async function* discover(
-  root: string,
-  onProblem: (problem: Problem) => void,
-): AsyncGenerator<FoundSession> {
-  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
-  const files = await rolloutFiles(root, onProblem);
+export async function* discover(look: Look): AsyncGenerator<FoundSession> {
+  const files = await rolloutFiles(look);
   if (files.length === 0) return;
-  const indexed = await readIndexes(root);
+  const indexed = await readIndexes(look.root);
   const current = new Map<string, RolloutFile>();
   for (const file of files) {
     const other = current.get(file.id);
@@ -52,11 +48,7 @@ export async function* discover(
 }
 
 /** Returns all files below a root that are named like a session's file, in a fixed order. */
-export async function rolloutFiles(
-  root: string,
-  onProblem: (problem: Problem) => void = () => undefined,
-): Promise<RolloutFile[]> {
-  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
+export async function rolloutFiles(look: Look): Promise<RolloutFile[]> {
   const files: RolloutFile[] = [];
   const visit = async (folder: string, depthMax: number, isArchived: boolean): Promise<void> => {
     for (const entry of await listFolder(look, folder)) {
@@ -69,7 +61,7 @@ export async function rolloutFiles(
       if (!NAME.test(inside.slice(folder.length + 1))) await visit(inside, depthMax - 1, isArchived);
     }
   };
-  for (const [index, name] of FOLDERS.entries()) await visit(join(root, name), DEPTH_MAX, index === 1);
+  for (const [index, name] of FOLDERS.entries()) await visit(join(look.root, name), DEPTH_MAX, index === 1);
   return files;
 }
 
