@@ -6,7 +6,7 @@ import { hashOf } from "../../system/id.ts";
 import { raise } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
 import { blocking } from "../wait/blocking.ts";
-import { replyCarrier } from "../wait/reply-carrier.ts";
+import { replyCarrier, takeIntoReply } from "../wait/reply-carrier.ts";
 import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext, Call } from "../port.ts";
 import { callerSession, refuseGone } from "../access/authority.ts";
@@ -115,14 +115,9 @@ async function takeAnswer(
   const message = await deps.store.write(self.rootId, async (tx) => {
     const queued = await tx.messages.ofSession(self.id, ["queued"]);
     const answer = queued.find((each) => each.kind === "answer" && each.metadata["triggerId"] === trigger.id);
-    const carrier = await replyCarrier(tx, caller);
-    if (answer === undefined || carrier === null) return null;
     const now = deps.now();
-    const { turnId } = carrier;
-    const patch = { status: "taken", carrier: "tool", turnId, takenAt: now } as const;
-    if (!(await tx.messages.move(answer.id, ["queued"], patch))) return null;
-    const data = { messageId: answer.id, carrier: "tool", turnId };
-    tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at: now });
+    const carrier = await replyCarrier(tx, caller);
+    if (answer === undefined || !(await takeIntoReply(tx, answer, { carrier, now }))) return null;
     await tx.triggers.seen(trigger.id, now);
     return answer;
   });

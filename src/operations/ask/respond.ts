@@ -246,11 +246,10 @@ async function finishChild(
   const { now, answer, caller } = end;
   await tx.triggers.close(trigger.id, { status: "answered", answer, closedAt: now });
   if (answer.action === "ack") {
-    if (child.round !== trigger.round || child.roundOpen || child.endedAt !== null) {
-      return whatBecame(tx, "session_complete", end);
+    if (child.round === trigger.round && !child.roundOpen && child.endedAt === null) {
+      await cancelSubtree(tx, child, { by: answer.by, reason: "acknowledged", now });
+      await tx.sessions.patch(child.id, { endReason: "acked" });
     }
-    await cancelSubtree(tx, child, { by: answer.by, reason: "acknowledged", now });
-    await tx.sessions.patch(child.id, { endReason: "acked" });
     return whatBecame(tx, "session_complete", end);
   }
   if (child.endedAt !== null)

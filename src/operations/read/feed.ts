@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { Event, Fragment } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { EventRecord, TreeRecord } from "../../store/port/store.ts";
@@ -5,6 +6,7 @@ import { callerSession, requireRight } from "../access/authority.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext, Feed, FeedBatch, FeedRequest } from "../port.ts";
 import { resolve } from "../access/resolve.ts";
+import { Changes } from "../wait/until.ts";
 import { sees, type Visible } from "../../domain/permission.ts";
 
 const BATCH_MS = 20;
@@ -24,19 +26,29 @@ const TREES_MAX = 10_000;
 export async function* feed(deps: OperationDeps, caller: CallerContext, request: FeedRequest): Feed {
   // A caller that may list sessions may follow them.
   requireRight(caller, "list");
-  const inbox = new Live(deps, request.signal);
+  const changes = new Changes(deps);
+  const fragments: Fragment[] = [];
+  const unsubscribe = deps.store.onFragment((fragment) => {
+    // If the client does not read, drop the oldest fragments: the entries have their text.
+    if (fragments.length >= FRAGMENTS_MAX) fragments.splice(0, FRAGMENTS_MAX / 2);
+    fragments.push(fragment);
+    changes.note();
+  });
   try {
     const follow = await Follow.open(deps, caller, request);
     // Send the starting cursor at once, so that a client that is cut off before the first event can resume.
     yield { cursor: follow.cursor(), events: [], fragments: [] };
     while (!request.signal.aborted) {
-      const seen = inbox.count;
-      const batches = await follow.next(inbox.takeFragments());
+      const seen = changes.count;
+      const batches = await follow.next(fragments.splice(0));
       yield* batches;
-      await inbox.wait(seen, batches.length === 0 ? FLOOR_MS : BATCH_MS);
+      // The pause after a batch makes a busy store be read in batches.
+      if (batches.length === 0) await changes.since(seen, FLOOR_MS, request.signal);
+      else await pause(BATCH_MS);
     }
   } finally {
-    inbox.close();
+    unsubscribe();
+    changes.close();
   }
 }
 
@@ -180,56 +192,6 @@ const PRUNED = "older than what is kept";
 
 /** A tree with the number of its last event. */
 type Numbered = Pick<TreeRecord, "rootId" | "seq">;
-
-class Live {
-  count = 0;
-  #fragments: Fragment[] = [];
-  #wake: (() => void) | null = null;
-  readonly #signal: AbortSignal;
-  readonly #offs: (() => void)[];
-
-  constructor(deps: OperationDeps, signal: AbortSignal) {
-    this.#signal = signal;
-    this.#offs = [
-      deps.store.onCommit(() => this.#poke()),
-      deps.store.onFragment((fragment) => {
-        // If the client does not read, drop the oldest fragments: the entries have their text.
-        if (this.#fragments.length >= FRAGMENTS_MAX) this.#fragments.splice(0, FRAGMENTS_MAX / 2);
-        this.#fragments.push(fragment);
-        this.#poke();
-      }),
-    ];
-  }
-
-  takeFragments(): Fragment[] {
-    return this.#fragments.splice(0);
-  }
-
-  /** After a batch it waits the full `BATCH_MS`, so that a busy store is read in batches. */
-  wait(seen: number, waitMs: number): Promise<void> {
-    if (waitMs !== BATCH_MS && this.count !== seen) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.#signal.removeEventListener("abort", done);
-        this.#wake = null;
-        resolve();
-      };
-      const timer = setTimeout(done, waitMs);
-      this.#signal.addEventListener("abort", done, { once: true });
-      if (waitMs !== BATCH_MS) this.#wake = done;
-    });
-  }
-
-  close(): void {
-    for (const off of this.#offs) off();
-  }
-
-  #poke(): void {
-    this.count += 1;
-    this.#wake?.();
-  }
-}
 
 function viewEvent({ xid: _, ...event }: EventRecord): Event {
   return event;

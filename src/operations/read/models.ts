@@ -1,16 +1,15 @@
 import { Refusal } from "../../contract/refusal.ts";
+import { agents } from "./health.ts";
 import type { Handler } from "../deps.ts";
 
 /** Returns the agents, as the engine detected them, and the available profiles. */
 export const models: Handler<"models"> = async (deps, _caller, { input }) => {
-  await deps.store.probe();
-  const node = await deps.store.nodes.byName(deps.config.node);
-  const agents = node?.agents ?? [];
-  const wanted = input.agent === undefined ? agents : agents.filter((agent) => agent.name === input.agent);
+  const { agents: known } = await agents(deps);
+  const wanted = input.agent === undefined ? known : known.filter((agent) => agent.name === input.agent);
   if (wanted.length === 0 && input.agent !== undefined) {
     throw new Refusal(
       "unknown_agent",
-      `No agent "${input.agent}" is known. Known: ${agents.map((agent) => agent.name).join(", ")}.`,
+      `No agent "${input.agent}" is known. Known: ${known.map((agent) => agent.name).join(", ")}.`,
     );
   }
   const { profiles } = await deps.profiles(null);

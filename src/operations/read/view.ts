@@ -1,4 +1,4 @@
-import type { Entry, Message, Session, Turn, Usage } from "../../contract/index.ts";
+import { Entry, Message, Session, Turn, type Usage } from "../../contract/index.ts";
 import { importedStatus } from "../../domain/imported.ts";
 import { addUsage } from "../../domain/receipt.ts";
 import { redactSlowly } from "../../secrets/redact-long.ts";
@@ -14,8 +14,8 @@ type TreeUsage = Awaited<ReturnType<Reads["sessions"]["treeUsage"]>>;
 export async function viewSessions(
   deps: OperationDeps,
   records: readonly SessionRecord[],
-  reads: Reads = deps.store.read,
 ): Promise<Session[]> {
+  const reads = deps.store.read;
   const trees = new Map<string, Promise<TreeUsage>>();
   const configs = await takeSteps(redactSlowly(records.map(({ spawnConfig }) => spawnConfig)));
   return Promise.all(
@@ -48,46 +48,14 @@ async function viewSession(
       ? null
       : { turnId: record.spawnTurnId, entryIndex: record.spawnEntryIndex ?? -1 };
   return {
-    id: record.id,
-    shortId: record.shortId,
-    name: record.name,
-    parentId: record.parentId,
-    rootId: record.rootId,
-    depth: record.depth,
-    detachedAt: record.detachedAt,
+    ...shared(Session, record),
     spawnPoint,
-    spawnConfig: record.spawnConfig,
-    effective: record.effective,
-    title: record.title,
-    agent: record.agent,
-    profile: record.profile,
-    model: record.model,
-    cwd: record.cwd,
-    node: record.node,
-    origin: record.origin,
-    source: record.source,
     status,
     waiting,
-    round: record.round,
-    outcome: record.outcome,
-    outcomeReason: record.outcomeReason,
     endedBy: record.endBy,
     ready: status === "idle" && queued === 0 && !isImported,
-    evidence: record.evidence,
-    seen: record.seen,
-    callback: record.callback,
-    onParentEnd: record.onParentEnd,
-    scope: record.scope,
-    agentSessionId: record.agentSessionId,
-    messageCount: record.messageCount,
-    toolUseCount: record.toolUseCount,
-    usage: record.usage,
     treeUsage: usageBelow(record, tree),
     unread: queued,
-    createdAt: record.createdAt,
-    updatedAt: record.updatedAt,
-    lastActivityAt: record.lastActivityAt,
-    endedAt: record.endedAt,
     ...(record.endReason === "rebuilt" ? { rebuilt: true } : {}),
     url: `${deps.address()}/#/sessions/${record.shortId}`,
   };
@@ -108,68 +76,37 @@ function usageBelow(session: SessionRecord, tree: TreeUsage): Usage {
 export async function viewTurn(reads: Reads, turn: TurnRecord): Promise<Turn> {
   const messages = await reads.messages.ofTurn(turn.id);
   return {
-    id: turn.id,
-    sessionId: turn.sessionId,
-    index: turn.index,
-    round: turn.round,
-    kind: turn.kind,
-    status: turn.status,
-    description: turn.description,
+    ...shared(Turn, turn),
     messageIds: messages.map((message) => message.id),
-    attempt: turn.attempt,
-    startedAt: turn.startedAt,
-    settledAt: turn.settledAt,
-    error: turn.error,
-    stopReason: turn.stopReason,
-    lastAssistantMessage: turn.lastAssistantMessage,
     entryRange: { from: turn.entryFrom, to: turn.entryTo },
-    toolUseCount: turn.toolUseCount,
-    usage: turn.usage,
     reserved:
       turn.reservedTokens === null && turn.reservedUsd === null
         ? null
         : { tokens: turn.reservedTokens, usd: turn.reservedUsd },
-    receipt: turn.receipt,
   };
 }
 
 /** Messages are stored unredacted for the agent, and shown redacted. */
 export async function viewMessages(records: readonly MessageRecord[]): Promise<Message[]> {
   const bodies = await takeSteps(redactSlowly(records.map(({ body }) => ({ body }))));
-  return records.map((message, i) => viewMessage(message, bodies[i]?.body ?? null));
-}
-
-function viewMessage(message: MessageRecord, body: string | null): Message {
-  return {
-    id: message.id,
-    sessionId: message.sessionId,
-    position: message.position,
-    kind: message.kind,
+  return records.map((message, i) => ({
+    ...shared(Message, message),
     sender: { kind: message.senderKind, id: message.senderId },
-    delivery: message.delivery,
-    status: message.status,
-    carrier: message.carrier,
-    deliveryId: message.deliveryId,
-    key: message.key,
-    turnId: message.turnId,
-    body,
-    metadata: message.metadata,
-    voidReason: message.voidReason,
-    admittedAt: message.admittedAt,
-  };
+    body: bodies[i]?.body ?? null,
+  }));
 }
 
 export function viewEntry(entry: EntryRecord): Entry {
-  return {
-    sessionId: entry.sessionId,
-    index: entry.index,
-    turnId: entry.turnId,
-    author: entry.author,
-    kind: entry.kind,
-    body: entry.body,
-    isSubagent: entry.isSubagent,
-    at: entry.at,
-  };
+  return shared(Entry, entry);
+}
+
+/** Copies the fields of a row that the contract shows too. */
+function shared<S extends { readonly shape: object }, R extends object>(
+  { shape }: S,
+  row: R,
+): Pick<R, keyof R & keyof S["shape"]> {
+  const fields = Object.entries(row).filter(([field]) => Object.hasOwn(shape, field));
+  return Object.fromEntries(fields) as Pick<R, keyof R & keyof S["shape"]>;
 }
 
 export function describe(session: SessionRecord): string {

@@ -6,7 +6,7 @@ import { callbackKey, endKey } from "../../kernel/callback.ts";
 import { closeIfOver } from "../../kernel/round.ts";
 import { type StopReport, stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
-import { replyCarrier } from "../wait/reply-carrier.ts";
+import { replyCarrier, takeIntoReply } from "../wait/reply-carrier.ts";
 import type { Handler, OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { requireBelow, resolve } from "../access/resolve.ts";
@@ -111,13 +111,8 @@ async function takeOwnCallback(
   if (caller.kind !== "session" || session.parentId !== caller.id) return null;
   const message = await tx.messages.byCallbackKey(caller.id, key);
   const carrier = await replyCarrier(tx, caller);
-  if (carrier === null || message === null || message.metadata["outcome"] !== "cancelled") return null;
-  const { turnId } = carrier;
-  const patch = { status: "taken", carrier: "tool", turnId, takenAt: now } as const;
-  if (!(await tx.messages.move(message.id, ["queued"], patch))) return null;
-  const data = { messageId: message.id, carrier: "tool", turnId };
-  tx.append({ sessionId: caller.id, type: "message.taken", text: null, data, at: now });
-  return message;
+  if (message === null || message.metadata["outcome"] !== "cancelled") return null;
+  return (await takeIntoReply(tx, message, { carrier, now })) ? message : null;
 }
 
 async function cancelTurn(

@@ -318,7 +318,10 @@ function weakness(agent: Agent, mode: Permission, least: Enforcement | null): st
   return `${agent.name} is restricted to "${mode}" ${ENFORCEMENT_WORDS[level]}, and you are restricted ${own}: a child is restricted no less than its parent`;
 }
 
-async function agentsThat(deps: OperationDeps, fits: (agent: Agent) => boolean): Promise<string[]> {
-  const node = await deps.store.nodes.byName(deps.config.node);
-  return (node?.agents ?? []).filter((each) => each.installed && fits(each)).map((each) => each.name);
+export async function agentsHere(deps: OperationDeps): Promise<readonly Agent[]> {
+  return (await deps.store.nodes.byName(deps.config.node))?.agents ?? [];
+}
+
+export async function agentsThat(deps: OperationDeps, fits: (agent: Agent) => boolean): Promise<string[]> {
+  return (await agentsHere(deps)).filter((each) => each.installed && fits(each)).map((each) => each.name);
 }

@@ -4,8 +4,8 @@ import type {
   CallbackConfig,
   CallbackPatch,
   Effective,
+  InputOf,
   Limits,
-  Permission,
   Profile,
 } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
@@ -21,6 +21,7 @@ import { decideInherit } from "./inherit.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import {
+  agentsHere,
   decideCounts,
   decideEnforcement,
   decideFolder,
@@ -34,27 +35,7 @@ import { byNearness } from "../../text/nearest.ts";
 import { excerpt } from "../../secrets/redact.ts";
 
 /** Settings for a root or a child, as the contract parsed them. */
-export interface StartInput {
-  readonly prompt: string;
-  readonly name?: string | undefined;
-  readonly title?: string | undefined;
-  readonly agent?: string | undefined;
-  readonly model?: string | undefined;
-  readonly profile?: string | undefined;
-  readonly cwd?: string | undefined;
-  readonly instructions?: string | undefined;
-  readonly tools?: string[] | undefined;
-  readonly limits?: Budget | undefined;
-  readonly workspace?: "clone" | "shared" | undefined;
-  readonly inherit?: "none" | "brief" | "tail" | "fork" | undefined;
-  readonly check?: string | undefined;
-  readonly node?: string | undefined;
-  readonly permission?: Permission | undefined;
-  readonly callback?: boolean | CallbackPatch | undefined;
-  readonly onParentEnd?: "cancel" | "detach" | undefined;
-  readonly onLimit?: "park" | "fail" | undefined;
-  readonly key?: string | undefined;
-}
+export type StartInput = Omit<InputOf<"spawn">, "id">;
 
 export interface Start {
   readonly effective: Effective;
@@ -219,20 +200,16 @@ async function findProfile(deps: OperationDeps, name: string, cwd: string): Prom
 async function agentOf(deps: OperationDeps, parent: SessionRecord | null): Promise<string> {
   if (parent === null) return deps.config.agent;
   if (parent.origin !== "attached") return parent.agent;
-  const known = await agentsOf(deps);
+  const known = await agentsHere(deps);
   return known.some((each) => each.name === parent.agent) ? parent.agent : deps.config.agent;
 }
 
-async function agentsOf(deps: OperationDeps): Promise<readonly Agent[]> {
-  return (await deps.store.nodes.byName(deps.config.node))?.agents ?? [];
-}
-
 async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
-  const known = await agentsOf(deps);
+  const known = await agentsHere(deps);
   const isWell = known.some((each) => each.name === name && each.problem === null);
   // Detect again: the agent may have been installed since.
   if (!isWell) await deps.store.probe();
-  const agents = isWell ? known : await agentsOf(deps);
+  const agents = isWell ? known : await agentsHere(deps);
   const agent = agents.find((each) => each.name === name);
   const installed = agents.filter((each) => each.installed).map((each) => each.name);
   if (agent === undefined) {

@@ -1,6 +1,7 @@
 import type { Agent, Effective, Profile } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { redactSlowly } from "../../secrets/redact-long.ts";
+import { agentsThat } from "./ceiling.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import { takeSteps } from "../../system/steps.ts";
 import type { OperationDeps } from "../deps.ts";
@@ -96,8 +97,7 @@ function hasPrompt(input: unknown, kept: string): boolean {
 async function refuseUnforkable(deps: OperationDeps, parent: SessionRecord, agent: Agent): Promise<void> {
   const problem = unforkable(parent, agent);
   if (problem === null) return;
-  const node = await deps.store.nodes.byName(deps.config.node);
-  const able = (node?.agents ?? []).filter((each) => each.fork && each.installed).map((each) => each.name);
+  const able = await agentsThat(deps, (each) => each.fork);
   throw new Refusal(
     "cannot_fork",
     `${problem} Agents that can fork their own conversations: ${able.join(", ") || "none"}. Use inherit "brief" or "tail".`,

@@ -3,7 +3,7 @@ import { shortId } from "../../contract/short-id.ts";
 import { parkedError } from "../../kernel/park.ts";
 import { startClock, triggerBody } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
-import { replyCarrier } from "./reply-carrier.ts";
+import { replyCarrier, takeIntoReply } from "./reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { isBelow } from "../access/resolve.ts";
@@ -63,20 +63,10 @@ export async function takeAttention(
         if (trigger.type === "session_error") found.push(await toldOf(tx, self, { session, trigger }));
         continue;
       }
-      const at = deps.now();
-      const patch = {
-        status: "taken",
-        carrier: "tool",
-        turnId: carrier?.turnId ?? null,
-        takenAt: at,
-      } as const;
-      const wasTaken = carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
-      if (wasTaken) {
-        // The question has entered its reader's turn, so the time to answer starts.
-        await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now: at });
-        const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
-        tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at });
-      }
+      const now = deps.now();
+      const wasTaken = await takeIntoReply(tx, message, { carrier, now });
+      // The question has entered its reader's turn, so the time to answer starts.
+      if (wasTaken) await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now });
       const what = message.body ?? (await triggerBody(tx, self, message)) ?? "";
       const { id: sessionId, name } = session;
       found.push({

@@ -8,7 +8,7 @@ import { isStopping, withLeft } from "../../kernel/stop-report.ts";
 import { newDeliveryId } from "../../system/id.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import { blocking } from "./blocking.ts";
-import { replyCarrier } from "./reply-carrier.ts";
+import { replyCarrier, type ReplyCarrier, takeIntoReply } from "./reply-carrier.ts";
 import { stepsOf } from "../spawn/chain-step.ts";
 import { asking, takeAttention } from "./attention.ts";
 import type { Handler, OperationDeps } from "../deps.ts";
@@ -122,28 +122,14 @@ export async function takeEnds(
 async function takeOne(
   tx: Tx,
   self: SessionRecord,
-  {
-    child,
-    ...at
-  }: { child: SessionRecord; carrier: { turnId: string | null } | null; now: number; share: number },
+  { child, ...at }: { child: SessionRecord; carrier: ReplyCarrier | null; now: number; share: number },
 ): Promise<TakenEnd> {
   const lastTurn = child.callback.when === "turn" ? await tx.turns.last(child.id) : null;
   const message =
     child.parentId === self.id
       ? await tx.messages.byCallbackKey(self.id, callbackKey(child, lastTurn))
       : null;
-  const patch = {
-    status: "taken",
-    carrier: "tool",
-    turnId: at.carrier?.turnId ?? null,
-    takenAt: at.now,
-  } as const;
-  const wasTaken =
-    message !== null && at.carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
-  if (wasTaken) {
-    const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
-    tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at: at.now });
-  }
+  const wasTaken = message !== null && (await takeIntoReply(tx, message, at));
   const data = await withLeft(
     tx,
     child,

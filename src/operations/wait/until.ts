@@ -1,3 +1,4 @@
+import type { Commit } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 
 /** Calls `ask` after every commit to the tree, and every two seconds, until it answers or time is up. */
@@ -8,7 +9,7 @@ export async function until<T>(
 ): Promise<T | null> {
   const { rootId, timeoutMs, signal } = scope;
   const deadline = performance.now() + timeoutMs;
-  const changes = new Changes(deps, rootId);
+  const changes = new Changes(deps, (commit) => commit.rootIds.includes(rootId));
   try {
     for (;;) {
       const seen = changes.count;
@@ -22,35 +23,34 @@ export async function until<T>(
   }
 }
 
-class Changes {
+/** Counts commits and other changes, and lets one caller wait for the next. */
+export class Changes {
   count = 0;
-  readonly #off: () => void;
+  readonly close: () => void;
   #wake: (() => void) | null = null;
 
-  constructor(deps: OperationDeps, rootId: string) {
-    this.#off = deps.store.onCommit((commit) => {
-      if (!commit.rootIds.includes(rootId)) return;
-      this.count += 1;
-      this.#wake?.();
+  constructor({ store }: OperationDeps, isWanted: (commit: Commit) => boolean = () => true) {
+    this.close = store.onCommit((commit) => {
+      if (isWanted(commit)) this.note();
     });
   }
 
-  since(seen: number, waitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    if (this.count !== seen) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", done);
-        this.#wake = null;
-        resolve();
-      };
-      const timer = setTimeout(done, waitMs);
-      signal?.addEventListener("abort", done, { once: true });
-      this.#wake = done;
-    });
+  note(): void {
+    this.count += 1;
+    this.#wake?.();
   }
 
-  close(): void {
-    this.#off();
+  /** Resolves with the first change after the count was `seen`, after `waitMs`, or when aborted. */
+  async since(seen: number, waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+    if (this.count !== seen) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, waitMs);
+    const stop = (): void => resolve();
+    signal?.addEventListener("abort", stop, { once: true });
+    this.#wake = resolve;
+    await promise;
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+    this.#wake = null;
   }
 }
