@@ -6,7 +6,7 @@ import type { CallerContext, Gate } from "../operations/port.ts";
 
 /** The Host headers that are accepted. */
 export interface HostRule {
-  readonly port: number;
+  port: number;
   readonly scheme: "http" | "https";
   /** The address listened on; null if it is a wildcard. */
   readonly host: string | null;

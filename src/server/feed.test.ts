@@ -9,7 +9,7 @@ import { Refusal } from "../contract/index.ts";
 import type { Event } from "../contract/index.ts";
 import { PERSON, bearer, fakeOperations, sampleEvent, start } from "./testing/fake-operations.ts";
 import type { FakeOperations, Running } from "./testing/fake-operations.ts";
-import type { ServerOptions } from "./http.ts";
+import type { ServerOptions } from "./routes.ts";
 
 const open: Running[] = [];
 

@@ -1,18 +1,13 @@
 import type { Context } from "hono";
 import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
-import type { FeedBatch, FeedRequest, Gate } from "../operations/port.ts";
+import type { FeedBatch, FeedRequest } from "../operations/port.ts";
 import { refusalBody, refusalOf } from "./refusal-response.ts";
 import type { HttpRequest } from "./request.ts";
 import { unknownField } from "./input.ts";
-import type { Env } from "./routes.ts";
+import type { Env, ServerOptions } from "./routes.ts";
 
-export interface FeedOptions {
-  readonly gate: Gate;
-  readonly log: Log;
-  /** How long a client may leave sent data unread. */
-  readonly stallMs: number;
-}
+type FeedOptions = Required<Pick<ServerOptions, "gate" | "log" | "stallMs">>;
 
 const BATCH_MS = 20;
 const BEAT_MS = 15_000;
@@ -50,12 +45,11 @@ function requestOf(c: Context<Env>, signal: AbortSignal): FeedRequest {
   return { after, tree: one("tree"), session: one("session"), signal };
 }
 
-interface PumpOptions {
-  readonly request: HttpRequest;
-  readonly log: Log;
-}
-
-async function pump(feed: AsyncIterator<FeedBatch>, writer: SseWriter, options: PumpOptions): Promise<void> {
+async function pump(
+  feed: AsyncIterator<FeedBatch>,
+  writer: SseWriter,
+  { request, log }: { request: HttpRequest; log: Log },
+): Promise<void> {
   const beat = setInterval(() => writer.beat(), BEAT_MS).unref();
   try {
     let next = step(feed);
@@ -68,11 +62,11 @@ async function pump(feed: AsyncIterator<FeedBatch>, writer: SseWriter, options: 
       isRead = await writer.write(chunk.text);
     }
   } catch (error) {
-    if (!options.request.signal.aborted) writer.last(farewell(error, options.log));
+    if (!request.signal.aborted) writer.last(farewell(error, log));
   } finally {
     clearInterval(beat);
     writer.end();
-    feed.return?.().catch((error: unknown) => options.log.warn({ err: error }, "a feed did not end well"));
+    feed.return?.().catch((error: unknown) => log.warn({ err: error }, "feed closed with an error"));
   }
 }
 

@@ -1,30 +1,17 @@
 import { readFile } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Refusal } from "../contract/refusal.ts";
 import type { Config } from "../contract/index.ts";
-import type { Log } from "../log.ts";
-import type { CallerContext, Gate, Operations } from "../operations/port.ts";
+import type { CallerContext } from "../operations/port.ts";
 import { Admission, RequestPacer } from "./admission.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./refusal-response.ts";
 import type { createListener, Enter } from "./listener.ts";
 import { Authenticator, bearerOf, refuseForeign } from "./auth.ts";
 import type { HostRule } from "./auth.ts";
+import type { ServerOptions } from "./routes.ts";
 import { HttpRequest, OpenHttpRequests } from "./request.ts";
-import type { IsAgentPeer } from "../system/agent-peer.ts";
-
-export interface ServerOptions {
-  readonly operations: Operations;
-  readonly gate: Gate;
-  readonly log: Log;
-  readonly config: Pick<Config, "host" | "port" | "allowHosts" | "allowRemote" | "tls"> &
-    Partial<Pick<Config, "mcp">>;
-  readonly version: string;
-  /** True for a connection from a process that one of our agents started. */
-  readonly isAgentPeer?: IsAgentPeer;
-  /** How long a client of the feed may leave sent data unread. */
-  readonly stallMs?: number;
-}
 
 export interface HttpServer {
   /** Rejects with a refusal that says why it cannot listen. */
@@ -42,12 +29,7 @@ const KEEP_ALIVE_MS = 65_000;
 const PLACES: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
 export function createServer(options: ServerOptions): HttpServer {
-  const rule: HostRule & { port: number } = {
-    port: options.config.port,
-    scheme: options.config.tls === null ? "http" : "https",
-    host: ownName(options.config.host),
-    allowHosts: options.config.allowHosts,
-  };
+  const rule = hostRule(options.config);
   const open = new OpenHttpRequests(options.gate, options.log);
   const state = { isDraining: false };
   const authenticator = new Authenticator(options.gate, options.isAgentPeer);
@@ -70,7 +52,7 @@ export function createServer(options: ServerOptions): HttpServer {
   const drain = async (): Promise<void> => {
     state.isDraining = true;
     open.endLong(shuttingDown());
-    await Promise.race([open.empty(), later(DRAIN_MS)]);
+    await Promise.race([open.empty(), pause(DRAIN_MS, undefined, { ref: false })]);
   };
   return {
     async listen() {
@@ -100,7 +82,11 @@ function doorOf(
   const { authenticator } = options;
   const admission = new Admission();
   const identified = new RequestPacer();
-  const enter = (caller: CallerContext, { token, incoming, outgoing }: Coming): HttpRequest => {
+  const enter = (
+    caller: CallerContext,
+    incoming: IncomingMessage,
+    { token, outgoing }: { token: string; outgoing: ServerResponse },
+  ): HttpRequest => {
     if (state.isDraining) throw shuttingDown();
     const admitted = admission.admit({
       caller,
@@ -116,19 +102,13 @@ function doorOf(
     const token = bearerOf(incoming);
     const caller = await authenticator.admit(token, incoming.socket);
     try {
-      return enter(caller, { token, incoming, outgoing });
+      return enter(caller, incoming, { token, outgoing });
     } finally {
       // Callers that share one process lookup are identified at the same instant; they continue a few at a
       // time.
       await identified.passed();
     }
   };
-}
-
-interface Coming {
-  readonly token: string;
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
 }
 
 const STOP = /^\/api\/sessions\/[^/?]+\/cancel(?:$|\?)/;
@@ -195,11 +175,16 @@ export function urlOf(config: Pick<Config, "host" | "tls">, port: number): strin
   return `${config.tls === null ? "http" : "https"}://${host}:${port}`;
 }
 
-/** Returns the host's name for the Host check; null for a wildcard address. */
-export function ownName(host: string): string | null {
+/** Returns which Host headers are accepted. A wildcard address is not one of them. */
+export function hostRule({ host, port, tls, allowHosts }: ServerOptions["config"]): HostRule {
   const bare = host.replaceAll(/[[\]]/g, "");
-  if (Object.hasOwn(PLACES, bare)) return null;
-  return bare.includes(":") ? `[${bare}]` : bare;
+  const name = bare.includes(":") ? `[${bare}]` : bare;
+  return {
+    port,
+    scheme: tls === null ? "http" : "https",
+    host: Object.hasOwn(PLACES, bare) ? null : name,
+    allowHosts,
+  };
 }
 
 export async function openServer(
@@ -243,8 +228,4 @@ function cannotListen(error: NodeJS.ErrnoException, config: ServerOptions["confi
   const sentence =
     why[error.code ?? ""] ?? `listening on ${config.host}:${config.port} failed: ${error.message}`;
   return new Refusal("not_available", `The daemon cannot listen: ${sentence}.`, { code: error.code ?? null });
-}
-
-function later(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

@@ -5,11 +5,10 @@ import { Refusal } from "../contract/refusal.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./refusal-response.ts";
 import type { HttpRequest } from "./request.ts";
 import { serveFeed } from "./feed.ts";
-import type { ServerOptions } from "./http.ts";
 import type { serveMcp } from "./mcp/mcp.ts";
 import type { BusyCalls } from "./mcp/busy.ts";
 import { addOperationRoutes, methodsByPath } from "./routes.ts";
-import type { Env } from "./routes.ts";
+import type { Env, ServerOptions } from "./routes.ts";
 
 const STALL_MS = 10_000;
 

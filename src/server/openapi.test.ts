@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { OPERATIONS, type OperationSpec } from "../contract/index.ts";
-import { openapi, queryName } from "./openapi.ts";
+import { openapi } from "./openapi.ts";
+import { queryName } from "./routes.ts";
 
 interface Described {
   readonly operationId: string;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import * as contract from "../contract/index.ts";
+import { queryName } from "./routes.ts";
 
 type Json = Record<string, unknown>;
 
@@ -33,11 +34,6 @@ export function openapi(): Json {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },
   };
-}
-
-/** Returns the query name of a field: `timeoutMs` becomes `timeout_ms`. */
-export function queryName(field: string): string {
-  return field.replaceAll(/[A-Z]/g, "_$&").toLowerCase();
 }
 
 function describe(name: string, operation: contract.OperationSpec, components: Json): Json {

@@ -9,16 +9,10 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 };
 
-export interface RefusalBody {
-  readonly error: {
-    readonly code: string;
-    readonly message: string;
-    readonly details: Record<string, unknown>;
-  };
-}
-
-export function refusalBody(refusal: Refusal): RefusalBody {
-  return { error: { code: refusal.code, message: refusal.message, details: refusal.details } };
+export function refusalBody({ code, message, details }: Refusal): {
+  error: Pick<Refusal, "code" | "message" | "details">;
+} {
+  return { error: { code, message, details } };
 }
 
 export function refusalHeaders(refusal: Refusal): Record<string, string> {

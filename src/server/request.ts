@@ -105,10 +105,6 @@ export class OpenHttpRequests {
     if (outgoing.closed) this.#remove(request);
   }
 
-  [Symbol.iterator](): IterableIterator<HttpRequest> {
-    return this.#open.values();
-  }
-
   endLong(refusal: Refusal): void {
     for (const request of this.#open) if (request.isLong) request.end(refusal);
   }

@@ -1,9 +1,10 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { OPERATIONS, Refusal } from "../contract/index.ts";
-import type { CancelOutput, OperationName, OperationSpec, SpawnOutput } from "../contract/index.ts";
-import type { Log } from "../log.ts";
+import type { CancelOutput, Config, OperationName, OperationSpec, SpawnOutput } from "../contract/index.ts";
 import type { Call, CallerContext, Gate, Operations } from "../operations/port.ts";
+import type { Log } from "../log.ts";
+import type { IsAgentPeer } from "../system/agent-peer.ts";
 import { readJson } from "./body.ts";
 import type { HttpRequest } from "./request.ts";
 import { parseInput, unknownField } from "./input.ts";
@@ -13,12 +14,20 @@ export interface Env {
   Variables: { request: HttpRequest };
 }
 
-export interface RouteOptions {
+export interface ServerOptions {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly log: Log;
+  readonly config: Pick<Config, "host" | "port" | "allowHosts" | "allowRemote" | "tls"> &
+    Partial<Pick<Config, "mcp">>;
+  readonly version: string;
+  /** True for a connection from a process that one of our agents started. */
+  readonly isAgentPeer?: IsAgentPeer;
+  /** How long a client of the feed may leave sent data unread. */
+  readonly stallMs?: number;
 }
 
+type RouteOptions = Pick<ServerOptions, "operations" | "gate" | "log">;
 type Ctx = Context<Env>;
 type Http = NonNullable<OperationSpec["http"]>;
 type Ask = (caller: CallerContext, input: object, call: Call) => Promise<unknown>;
@@ -56,7 +65,9 @@ async function answer(c: Ctx, row: Row): Promise<Response> {
   const text = row.name === "transcript" ? textAsked(c) : null;
   const raw = row.http.method === "GET" ? fromQuery(c, row.spec) : await fromBody(c, row.spec);
   if (text !== null && raw.format === undefined) raw.format = text;
-  const input = parseInput(row.spec.input, raw, { nameOf: row.http.method === "GET" ? snake : undefined });
+  const input = parseInput(row.spec.input, raw, {
+    nameOf: row.http.method === "GET" ? queryName : undefined,
+  });
   request.isLong = row.name === "wait";
   const output = await ask(request, row, input);
   if (text === null) return c.json(output as object);
@@ -123,11 +134,12 @@ function queryNames(c: Ctx, spec: OperationSpec): string[] {
   const inPath = Object.keys(c.req.param());
   return Object.keys(spec.input.shape)
     .filter((field) => !inPath.includes(field))
-    .map(snake);
+    .map(queryName);
 }
 
-function snake(field: string): string {
-  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+/** Returns the query name of a field: `timeoutMs` becomes `timeout_ms`. */
+export function queryName(field: string): string {
+  return field.replaceAll(/[A-Z]/g, "_$&").toLowerCase();
 }
 
 async function fromBody(c: Ctx, spec: OperationSpec): Promise<Record<string, unknown>> {

@@ -1,16 +1,9 @@
 import type { Server } from "node:http";
 import { Refusal } from "../contract/refusal.ts";
+import type { ServerOptions } from "./routes.ts";
 import { bearerOf, refuseForeign } from "./auth.ts";
 import { refusalOf } from "./refusal-response.ts";
-import {
-  listening,
-  openServer,
-  ownName,
-  refuseOpenBind,
-  sendRefusal,
-  type ServerOptions,
-  urlOf,
-} from "./http.ts";
+import { hostRule, listening, openServer, refuseOpenBind, sendRefusal, urlOf } from "./http.ts";
 
 export interface StartupOptions extends Pick<ServerOptions, "config" | "log"> {
   /** Returns whether this is the person's token; there is no store yet to ask. */
@@ -25,12 +18,7 @@ export async function openStartupServer(
 ): Promise<{ url: string; close(): Promise<void> }> {
   const { config, log } = options;
   refuseOpenBind(config);
-  const rule = {
-    port: config.port,
-    scheme: config.tls === null ? ("http" as const) : ("https" as const),
-    host: ownName(config.host),
-    allowHosts: config.allowHosts,
-  };
+  const rule = hostRule(config);
   const server: Server = await openServer(config, (incoming, outgoing) => {
     outgoing.setHeader("connection", "close");
     outgoing.setHeader("retry-after", "1");

@@ -1,7 +1,8 @@
 import { Refusal } from "../../contract/refusal.ts";
 import { unknownField } from "../input.ts";
-import { ALIAS_WORDS, OPERATIONS, TOOL_WORDS } from "../../contract/index.ts";
+import { ALIAS_WORDS, Budget, CallbackPatch, OPERATIONS, TOOL_WORDS } from "../../contract/index.ts";
 import type { OperationName, OperationSpec, ToolWords } from "../../contract/index.ts";
+import { isFields } from "../../text/fields.ts";
 import { isWithinShape } from "../body.ts";
 
 /**
@@ -51,15 +52,8 @@ function acceptedBy(operation: ToolOperation): Map<string, string> {
   return new Map([...own, ...Object.entries(aliases)].map(([name, field]) => [fold(name), field]));
 }
 
-const CALLBACK = fields([
-  "enabled",
-  "includeLastMessage",
-  "includeOriginalPrompt",
-  "template",
-  "when",
-  "batch",
-]);
-const LIMITS = fields(["usd", "tokens", "turns", "minutes"]);
+const CALLBACK = fields(Object.keys(CallbackPatch.shape));
+const LIMITS = fields(Object.keys(Budget.shape));
 const STEP = fields(["title", "detail"], { description: "detail" });
 const TASK = fields(["task", "profile", "agent"], {
   prompt: "task",
@@ -73,22 +67,22 @@ function convert(field: string, given: unknown): unknown {
   const value = parsed(field, given);
   switch (field) {
     case "model":
-      return isRecord(value) ? [value.provider, value.id].filter(Boolean).join("/") : value;
+      return isFields(value) ? [value.provider, value.id].filter(Boolean).join("/") : value;
     case "callback":
-      return isRecord(value) ? renamed(value, CALLBACK) : value;
+      return isFields(value) ? renamed(value, CALLBACK) : value;
     case "limits":
-      return isRecord(value) ? renamed(value, LIMITS) : value;
+      return isFields(value) ? renamed(value, LIMITS) : value;
     case "ids":
     case "entities":
       return listOf(value);
     case "steps":
-      return listOf(value).map((step) => (isRecord(step) ? renamed(step, STEP) : step));
+      return listOf(value).map((step) => (isFields(step) ? renamed(step, STEP) : step));
     case "tasks":
     case "chain":
     case "parallel":
-      return listOf(value).map((task) => (isRecord(task) ? renamed(task, TASK) : { task }));
+      return listOf(value).map((task) => (isFields(task) ? renamed(task, TASK) : { task }));
     case "questions":
-      return listOf(value).map((each) => (isRecord(each) ? questionOf(each) : { question: each }));
+      return listOf(value).map((each) => (isFields(each) ? questionOf(each) : { question: each }));
     default:
       return value;
   }
@@ -103,7 +97,7 @@ function questionOf(value: Fields): Fields {
 }
 
 function callbackOf(callback: unknown): Fields {
-  if (isRecord(callback)) return callback;
+  if (isFields(callback)) return callback;
   return typeof callback === "boolean" ? { enabled: callback } : {};
 }
 
@@ -213,8 +207,4 @@ function parsed(field: string, value: unknown): unknown {
   } catch {
     return value;
   }
-}
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

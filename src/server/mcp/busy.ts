@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { Refusal } from "../../contract/refusal.ts";
 import { refusalBody, refusalHeaders } from "../refusal-response.ts";
 import { readJson } from "../body.ts";
+import { fieldsOf } from "../../text/fields.ts";
 import { refusalLine } from "./reply.ts";
 
 /** A longer body of a refused call is not read. */
@@ -34,14 +35,10 @@ export class BusyCalls {
 
 /** Returns the refusal as the result of the call in this body; null if the body is not a single call. */
 export function busyReply(body: unknown, refusal: Refusal): Response | null {
-  const { id, method, params } = fields(body);
+  const { id, method, params } = fieldsOf(body);
   if (method !== "tools/call" || (typeof id !== "string" && typeof id !== "number")) return null;
-  const isJson = fields(fields(params)["_meta"])["kinfold/json"] === true;
+  const isJson = fieldsOf(fieldsOf(params)["_meta"])["kinfold/json"] === true;
   const text = isJson ? JSON.stringify(refusalBody(refusal)) : refusalLine(refusal);
   const result = { isError: true, content: [{ type: "text", text }] };
   return Response.json({ jsonrpc: "2.0", id, result }, { headers: refusalHeaders(refusal) });
-}
-
-function fields(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -8,32 +8,22 @@ import type {
 } from "@modelcontextprotocol/server";
 import type { Context } from "hono";
 import { instructionsFor, toolsFor } from "../../contract/index.ts";
-import type { Config } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import type { Log } from "../../log.ts";
-import type { Gate, Operations } from "../../operations/port.ts";
 import { readJson } from "../body.ts";
 import type { HttpRequest } from "../request.ts";
 import { busyReply } from "./busy.ts";
 import { callTool } from "./call.ts";
 import type { ToolCall } from "./call.ts";
+import { fieldsOf } from "../../text/fields.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
 import { mayBlock } from "./arguments.ts";
-import type { Env } from "../routes.ts";
-
-export interface McpOptions {
-  readonly operations: Operations;
-  readonly gate: Gate;
-  readonly log: Log;
-  readonly version: string;
-  readonly config: Partial<Pick<Config, "mcp">>;
-}
+import type { Env, ServerOptions } from "../routes.ts";
 
 /**
  * Serves `/mcp` to sessions. Each request gets a new handler and server, so that no answer can reach another
  * client. Only the client's name and the calls that may be cancelled outlive a request, by token.
  */
-export function serveMcp(options: McpOptions): (c: Context<Env>) => Promise<Response> {
+export function serveMcp(options: ServerOptions): (c: Context<Env>) => Promise<Response> {
   const shared: Shared = {
     ...options,
     names: new ClientNames(),
@@ -46,7 +36,7 @@ interface Served extends Shared {
   readonly request: HttpRequest;
 }
 
-interface Shared extends McpOptions {
+interface Shared extends ServerOptions {
   readonly names: ClientNames;
   readonly flight: CallsInFlight;
 }
@@ -153,10 +143,10 @@ interface Message {
 
 /** Reads the few fields that this endpoint needs before the protocol's own code runs. */
 function readMessage(message: unknown): Message {
-  const { method, params } = record(message);
-  const { name, clientInfo, _meta, requestId } = record(params);
-  const told = method === "initialize" ? clientInfo : record(_meta)[CLIENT_INFO_META_KEY];
-  const clientName = record(told).name;
+  const { method, params } = fieldsOf(message);
+  const { name, clientInfo, _meta, requestId } = fieldsOf(params);
+  const told = method === "initialize" ? clientInfo : fieldsOf(_meta)[CLIENT_INFO_META_KEY];
+  const clientName = fieldsOf(told).name;
   const isCancel =
     method === "notifications/cancelled" && (typeof requestId === "string" || typeof requestId === "number");
   return {
@@ -170,10 +160,6 @@ function readMessage(message: unknown): Message {
 function learn(message: Message, token: string, shared: Shared): void {
   if (message.clientName !== null) shared.names.set(token, message.clientName);
   if (message.cancels !== null) shared.flight.cancel(token, message.cancels);
-}
-
-function record(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 const NAMES_MAX = 4_096;

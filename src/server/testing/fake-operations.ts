@@ -5,7 +5,8 @@ import type { Caller, Event, Fragment, OperationName, Session, ToolRole } from "
 import { silentLog } from "../../log.ts";
 import type { CallerContext, Feed, FeedBatch, FeedRequest, Gate, Operations } from "../../operations/port.ts";
 import { createServer } from "../http.ts";
-import type { HttpServer, ServerOptions } from "../http.ts";
+import type { HttpServer } from "../http.ts";
+import type { ServerOptions } from "../routes.ts";
 
 /** Small in-memory operations and gate, for tests of the layers in front of them. */
 export interface FakeOperations {
