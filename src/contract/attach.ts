@@ -6,8 +6,6 @@ export const AttachInput = z.strictObject({
   cwd: z.string().min(1).max(4096).describe("where it works"),
   pid: z.int().min(1).optional().describe("the process that speaks for it"),
 });
-export type AttachInput = z.input<typeof AttachInput>;
 
 /** The token belongs to the new session, is shown only in this answer and is valid until it is revoked. */
 export const AttachOutput = z.object({ session: Session, token: z.string() });
-export type AttachOutput = z.infer<typeof AttachOutput>;

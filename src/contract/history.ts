@@ -89,7 +89,6 @@ export const ProjectSession = z.object({
   sessionIds: z.record(z.string(), Id).describe("each sub-agent's own session, if it left a file"),
   page: HistoryPage,
 });
-export type ProjectSession = z.infer<typeof ProjectSession>;
 
 export const ProjectAgent = z.object({
   project: Project,
@@ -97,7 +96,6 @@ export const ProjectAgent = z.object({
   agent: AgentStatus,
   page: HistoryPage,
 });
-export type ProjectAgent = z.infer<typeof ProjectAgent>;
 
 /** A file that could not be read in full. */
 export const HistoryProblem = z.object({

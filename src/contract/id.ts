@@ -4,7 +4,6 @@ export { shortId } from "./short-id.ts";
 
 /** A UUIDv7. Order by a sequence number, never by id. */
 export const Id = z.uuid();
-export type Id = z.infer<typeof Id>;
 
 export const SessionRef = z
   .string()

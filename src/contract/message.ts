@@ -17,7 +17,6 @@ export const Sender = z.object({
   kind: z.enum(["person", "session", "daemon", "outside"]),
   id: z.string().nullable(),
 });
-export type Sender = z.infer<typeof Sender>;
 
 /** Something addressed to a session, with a sender and an idempotency key. */
 export const Message = z.object({

@@ -11,7 +11,6 @@ export const SessionStatus = z.enum(["idle", "running", "waiting", "ended"]);
 export type SessionStatus = z.infer<typeof SessionStatus>;
 
 export const WaitingOn = z.enum(["trigger", "children", "slot", "limit", "budget", "node"]);
-export type WaitingOn = z.infer<typeof WaitingOn>;
 
 export const Waiting = z.object({
   on: WaitingOn,

@@ -46,7 +46,6 @@ export const CreateInput = z.strictObject({
     .describe("whose memory it is; default: its git top level, else its folder"),
   source: z.enum(["cli", "page", "http"]).default("http"),
 });
-export type CreateInput = z.input<typeof CreateInput>;
 
 export const SpawnInput = z.strictObject({ id: SessionRef.describe("the parent"), ...start });
 export type SpawnInput = z.input<typeof SpawnInput>;
@@ -84,7 +83,6 @@ export const PromptOutput = z.object({
   position: z.number(),
   existing: z.boolean(),
 });
-export type PromptOutput = z.infer<typeof PromptOutput>;
 
 export const TellInput = z.strictObject({
   id: SessionRef.describe("the child"),

@@ -13,7 +13,6 @@ export const Question = z.strictObject({
   options: z.array(z.string().min(1).max(400)).max(20).optional(),
   type: z.enum(["radio", "checkbox", "ranked"]).optional(),
 });
-export type Question = z.infer<typeof Question>;
 
 export const PlanStep = z.union([
   z.string().min(1).max(2_000),

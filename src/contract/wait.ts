@@ -35,7 +35,6 @@ export const WaitChildrenInput = z.strictObject({
   capMs: z.number().int().min(0).default(45_000).describe("the longest the caller's client allows"),
   sourceForm: z.boolean().default(false).describe("one session_id, as in the source design"),
 });
-export type WaitChildrenInput = z.input<typeof WaitChildrenInput>;
 
 export const ChildEnd = z.object({
   sessionId: z.string(),
