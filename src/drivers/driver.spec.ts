@@ -172,7 +172,7 @@ function conversationCases(under: () => DriverUnderTest): void {
     await agent.handle.stop(2_000);
   });
 
-  it("a summary that replaces the conversation is told", async () => {
+  it("a summary that replaces the conversation is reported", async () => {
     const agent = await open(under());
     await agent.handle.prompt("sim> compact all that was\nsim> say on");
     const told = agent.updates.filter((update) => update.kind === "compaction");
@@ -180,7 +180,7 @@ function conversationCases(under: () => DriverUnderTest): void {
     await agent.handle.stop(2_000);
   });
 
-  it("what a prompt used is told at its end", async () => {
+  it("a prompt's usage is reported at its end", async () => {
     const agent = await open(under());
     const end = await agent.handle.prompt("sim> usage 10 20 0.5\nsim> usage 1 2 0.25");
     assert.deepEqual(end.usage, { inputTokens: 11, cachedTokens: 0, outputTokens: 22, usd: 0.75 });
@@ -268,7 +268,7 @@ function endingCases(under: () => DriverUnderTest): void {
     await agent.handle.stop(2_000);
   });
 
-  it("an agent's error is the prompt's error, with its words", async () => {
+  it("an agent's error becomes the prompt's error, with its text", async () => {
     const agent = await open(under());
     const end = await agent.handle.prompt("sim> fail the model is away");
     assert.deepEqual([end.stopReason, end.error], ["error", "the model is away"]);
@@ -276,7 +276,7 @@ function endingCases(under: () => DriverUnderTest): void {
     await agent.handle.stop(2_000);
   });
 
-  it("a vendor's usage limit says when it is over", async () => {
+  it("a vendor's usage limit says when it ends", async () => {
     const agent = await open(under());
     const before = Date.now();
     const end = await agent.handle.prompt("sim> limit 60");
@@ -285,7 +285,7 @@ function endingCases(under: () => DriverUnderTest): void {
     await agent.handle.stop(2_000);
   });
 
-  it("an agent that exits in the middle of a prompt ends it with code and last words", async () => {
+  it("an agent that exits in the middle of a prompt ends it with its exit code and standard error", async () => {
     const agent = await open(under());
     const end = await agent.handle.prompt("sim> say before\nsim> crash");
     assert.equal(end.stopReason, "exited");
@@ -426,7 +426,7 @@ function processCases(under: () => DriverUnderTest): void {
     assert.deepEqual(await marked(agent.leaseId), []);
   });
 
-  it("what an agent leaves running when it exits by itself is ended", async (t) => {
+  it("processes that an agent leaves behind when it exits are ended", async (t) => {
     if (reasonToSkip()) return t.skip(reasonToSkip() as string);
     const agent = await open(under());
     await agent.handle.prompt("sim> background 600000\nsim> crash");
@@ -435,7 +435,7 @@ function processCases(under: () => DriverUnderTest): void {
     assert.deepEqual((await agent.handle.stop(0)).left, []);
   });
 
-  it("noise between the messages is skipped, and a line without end ends the agent", async (t) => {
+  it("noise between messages is skipped, and an endless line ends the agent", async (t) => {
     if (reasonToSkip()) return t.skip(reasonToSkip() as string);
     const agent = await open(under());
     assert.equal((await agent.handle.prompt("sim> flood 3\nsim> say still here")).stopReason, "end_turn");
@@ -446,7 +446,7 @@ function processCases(under: () => DriverUnderTest): void {
     assert.deepEqual(await marked(agent.leaseId), []);
   });
 
-  it("the token stands in no command line and in no environment", async (t) => {
+  it("the token is in no command line and in no environment", async (t) => {
     if (reasonToSkip()) return t.skip(reasonToSkip() as string);
     const token = `secret-${process.pid}-${"x".repeat(8)}`;
     const agent = await open(under(), { mcp: { url: "http://127.0.0.1:9/mcp", token } });

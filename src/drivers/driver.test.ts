@@ -3,14 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { silentLog } from "../log.ts";
-import { driverSuite } from "./driver.spec.ts";
-import type { DriverUnderTest } from "./driver.spec.ts";
+import { driverSuite, type DriverUnderTest } from "./driver.spec.ts";
 import { createFakeDriver } from "./fake/driver.ts";
 import type { Driver } from "./port.ts";
 import { createProcessHost } from "./process/process.ts";
 import { createSimDriver } from "./registry.ts";
-import { chooseSandbox } from "./process/sandbox.ts";
-import type { SandboxMode } from "./process/sandbox.ts";
+import { chooseSandbox, type SandboxMode } from "./process/sandbox.ts";
 
 driverSuite("fake", () => inFolder("the fake agent has no process", () => createFakeDriver()));
 

@@ -9,7 +9,7 @@ const agent = { command: ["no-such-agent"], env: [], howToInstall: "ask someone"
 
 const VENDOR_NAMES = ["claude", "codex", "gemini", "goose", "opencode", "pi"];
 
-it("sim and the vendors are always there, fake only when asked for, every configured agent by its name", async () => {
+it("sim and the vendors always have a driver, fake only on request, every configured agent by its name", async () => {
   const bare = createDrivers({ ...common, config: { agents: {} } });
   assert.deepEqual([...bare.keys()].sort(), [...VENDOR_NAMES, "sim"].sort());
   const all = createDrivers({ ...common, config: { agents: { mine: agent } }, fake: createFakeDriver() });
@@ -25,7 +25,7 @@ it("a configured agent that is not installed is described with how to install it
   assert.deepEqual([mine?.installed, mine?.howToInstall], [false, "ask someone"]);
 });
 
-it("a vendor that the configuration gives another command keeps its own ways", async () => {
+it("a vendor with another command in the configuration keeps its dialect", async () => {
   const config = { agents: { gemini: { ...agent, command: [process.execPath] } } };
   const gemini = createDrivers({ ...common, config }).get("gemini");
   const probed = await gemini?.probe();

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, before, describe, test } from "node:test";
-import { PERSON, fakeOperations, sessionCaller, start } from "../server/testing/fake-operations.ts";
-import type { Running } from "../server/testing/fake-operations.ts";
+import {
+  fakeOperations,
+  PERSON,
+  type Running,
+  sessionCaller,
+  start,
+} from "../server/testing/fake-operations.ts";
 import { agentPeerCheck } from "./agent-peer.ts";
 
 const ASK = `
@@ -64,7 +68,7 @@ describe("a person's token", { skip: whyNot() }, () => {
     assert.equal(await ask(node, { OTHER_KINFOLD_LEASE: "x" }), "200");
   });
 
-  test("is answered without a look while no agent runs", async () => {
+  test("is answered without a lookup while no agent runs", async () => {
     hasAgents = false;
     assert.equal(await ask(node, { KINFOLD_LEASE: "l1" }), "200");
     hasAgents = true;
@@ -74,7 +78,7 @@ describe("a person's token", { skip: whyNot() }, () => {
     assert.equal(await ask(node, { KINFOLD_LEASE: "l1" }, "session-token"), "200");
   });
 
-  test("a hundred connections at once share a few looks at the processes", async () => {
+  test("a hundred connections at once share a few scans of the processes", async () => {
     let looks = 0;
     const remembered = async (): Promise<ReadonlySet<number>> => {
       looks += 1;
@@ -86,7 +90,7 @@ describe("a person's token", { skip: whyNot() }, () => {
     assert.ok(looks <= 3, `${looks} looks`);
   });
 
-  test("a look that began before a connection was made does not answer for it", async () => {
+  test("a scan that began before a connection was made is not used for it", async () => {
     const begun = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     let looks = 0;

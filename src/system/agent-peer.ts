@@ -27,8 +27,8 @@ export interface PeerOptions {
  */
 export function agentPeerCheck(options: PeerOptions = {}): IsAgentPeer {
   if (process.platform !== "linux") return () => Promise.resolve(false);
-  const looks = sharedRun(() => lookAround(options.remembered), REST_FACTOR);
-  const tables = sharedRun(readTables, REST_FACTOR);
+  const looks = sharedRun(() => lookAround(options.remembered), PAUSE_FACTOR);
+  const tables = sharedRun(readTables, PAUSE_FACTOR);
   return async ({ remotePort, remoteAddress, localPort }) => {
     if (options.hasAgents?.() === false || !isLoopback(remoteAddress)) return false;
     const sockets = socketsAt(await tables(), remotePort, localPort);
@@ -48,7 +48,7 @@ interface Seen {
 }
 
 /** Lookups use at most a quarter of the CPU time, even under a flood of connections. */
-const REST_FACTOR = 3;
+const PAUSE_FACTOR = 3;
 
 async function lookAround(remembered: PeerOptions["remembered"]): Promise<Seen> {
   const marked = await markedProcesses((await remembered?.()) ?? new Set());

@@ -19,13 +19,13 @@ describe("a path is inside a folder", () => {
   const inside = ["/a/me", "/a/me/", "/a/me/a", "/a/me/..evil", "/a/me/...", "/a/me/a/../b"];
   const outside = ["/a", "/", "/a/me/..", "/a/mex", "/a/me/../you", "/a/me..", "/a/me/../..me", "/a/..me"];
 
-  it("by its segments, so that a name that begins with two dots is a name", () => {
+  it("by its segments: a name that begins with two dots is a normal name", () => {
     for (const each of inside) assert.equal(isInside(each, "/a/me"), true, each);
     for (const each of outside) assert.equal(isInside(each, "/a/me"), false, each);
     assert.equal(isInside("/anything", "/"), true);
   });
 
-  it("only where it really leads there: a link that leads to nothing yet leads out as well", () => {
+  it("only by its real path: a dangling link that points outside is outside", () => {
     const folder = folderIn("work");
     symlinkSync("/etc/kinfold-not-there", path.join(folder, "dangling"));
     symlinkSync("..", path.join(folder, "up"));
@@ -40,7 +40,7 @@ describe("a path is inside a folder", () => {
 });
 
 describe("where sessions may work", () => {
-  it("a folder named by a link closes and allows what it leads to", () => {
+  it("a rule's folder that is a link stands for its target", () => {
     const home = folderIn("home");
     const link = path.join(root, "home-link");
     symlinkSync(home, link);
@@ -71,7 +71,7 @@ describe("a folder that was granted", () => {
     assert.match(folderChange(folder, none) ?? "", /replaced by a link to .*secret/);
   });
 
-  it("is refused once another folder is in its place, and the same one is not", () => {
+  it("is refused once another folder is in its place, and accepted while it is the same", () => {
     const folder = folderIn("work");
     const granted = { ...none, identity: folderIdentity(folder) };
     assert.equal(folderChange(folder, granted), null);

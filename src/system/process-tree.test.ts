@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -8,8 +7,7 @@ import { silentLog } from "../log.ts";
 import { eventually, marked } from "../drivers/driver.spec.ts";
 import { MARKER } from "./process.ts";
 import { createProcessHost } from "../drivers/process/process.ts";
-import { identify, readProcess, scanByPs, scanProcesses } from "./process-table.ts";
-import type { ProcessRow } from "./process-table.ts";
+import { identify, type ProcessRow, readProcess, scanByPs, scanProcesses } from "./process-table.ts";
 import { killMarked, reaper, stopTree } from "./process-tree.ts";
 import { chooseSandbox } from "../drivers/process/sandbox.ts";
 
@@ -64,7 +62,7 @@ describe("the marker", () => {
 });
 
 describe("stopping a tree", () => {
-  it("also ends what has dropped the marker but is still below the agent", async () => {
+  it("also ends a process that has dropped the marker but is still below the agent", async () => {
     const leaseId = newLease();
     const child = run(`env -i /bin/sh -c 'sleep 600; true'; true`, leaseId);
     const root = identify(rowOf(child));
@@ -74,7 +72,7 @@ describe("stopping a tree", () => {
     assert.equal(readProcess(bare), null);
   });
 
-  it("never signals a pid whose start time is another", async () => {
+  it("never signals a pid with another start time", async () => {
     const child = run("sleep 600", newLease());
     const row = rowOf(child);
     const stranger = { ...identify(row), startTime: row.startTime - 1 };
@@ -109,7 +107,7 @@ describe("stopping a tree", () => {
 });
 
 describe("the process table", () => {
-  it("read by ps knows the same parents, times and markers", async () => {
+  it("read by ps has the same parents, times and markers", async () => {
     const leaseId = newLease();
     const child = run("sleep 600; true", leaseId);
     await eventually("it runs", async () => (await marked(leaseId)).length === 2);
@@ -138,7 +136,7 @@ for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
 }
 
 describe("the guard", () => {
-  it("is started again when someone ends it, and still guards", async () => {
+  it("is restarted when it is killed, and still guards", async () => {
     const leaseId = newLease();
     const parent = startDaemon("guard", leaseId);
     await once(parent.stdout as NodeJS.ReadableStream, "data");

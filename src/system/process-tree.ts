@@ -1,7 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ProcessIdentity, ReapReport, Reaper, RememberedProcess } from "./process.ts";
-import { identify, isSame, isSameAlive, scanProcesses, startedAt } from "./process-table.ts";
-import type { ProcessRow, ProcessTable } from "./process-table.ts";
+import {
+  identify,
+  isSame,
+  isSameAlive,
+  type ProcessRow,
+  type ProcessTable,
+  scanProcesses,
+  startedAt,
+} from "./process-table.ts";
 import { bootId, sendSignal } from "./proc.ts";
 
 /** One agent's processes: the one we started, its descendants, and every process with its marker. */

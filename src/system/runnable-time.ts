@@ -13,7 +13,7 @@ export function runnableMs(): number {
 }
 
 function schedule(): [runNs: number, waitNs: number] | [null, null] {
-  if (process.platform !== "linux" || isUntold) return [null, null];
+  if (process.platform !== "linux" || isUnsupported) return [null, null];
   try {
     const [run, wait] = readFileSync("/proc/thread-self/schedstat", "latin1").split(" ").map(Number);
     if (run !== undefined && wait !== undefined && run > 0) return [run, wait];
@@ -21,8 +21,8 @@ function schedule(): [runNs: number, waitNs: number] | [null, null] {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
   }
   // A kernel that lacks these numbers will not get them later.
-  isUntold = true;
+  isUnsupported = true;
   return [null, null];
 }
 
-let isUntold = false;
+let isUnsupported = false;

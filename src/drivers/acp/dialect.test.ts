@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Permission } from "../../contract/index.ts";
 import { silentLog } from "../../log.ts";
-import { marked, prepare } from "../driver.spec.ts";
-import type { OpenOptions } from "../driver.spec.ts";
+import { marked, type OpenOptions, prepare } from "../driver.spec.ts";
 import type { AdmitProcess, AgentHandle, Driver, OpenResult } from "../port.ts";
 import { createProcessHost } from "../process/process.ts";
 import type { Dialect } from "./dialect.ts";
@@ -117,21 +116,21 @@ async function talk(driver: Driver, options: Parameters<typeof open>[1] = {}): P
 describe("a mode", () => {
   const modes = { "read-only": ["strict"], ask: ["strict"], workspace: ["best", "strict"], full: ["loose"] };
 
-  it("is taken by the first of its words that the agent offers", async () => {
+  it("is the first of its names that the agent offers", async () => {
     const { handle, texts } = await talk(driverOf({ modes }));
     await handle.prompt("mode");
     assert.deepEqual(texts(), ["strict"]);
     await handle.stop(1_000);
   });
 
-  it("that the agent does not offer keeps the session closed, and says what there is", async () => {
+  it("that the agent does not offer prevents the session, and the reason lists the offered modes", async () => {
     const { result, leaseId } = await open(driverOf({ modes: { ...modes, workspace: ["tight"] } }));
     assert.ok(!result.ok);
     assert.match(result.message, /none of the modes tight, only: loose, strict/);
     assert.deepEqual(await marked(leaseId), []);
   });
 
-  it("of full allows what is asked, and a read-only one that asks denies whatever is answered", async () => {
+  it("of full allows every request, and a read-only mode that asks denies every request", async () => {
     const dialect: Dialect = { answers: { full: "allow", "read-only": "deny" } };
     const answers: string[] = [];
     for (const permission of ["full", "read-only", "workspace"] as const) {
@@ -153,7 +152,7 @@ describe("a second prompt", () => {
     ["queue", "queued"],
     ["restart", "restarted"],
   ] as const) {
-    it(`where it is to ${secondPrompt} belongs to the same turn, which ends with it`, async () => {
+    it(`that the agent answers with ${secondPrompt} belongs to the same turn, which ends with it`, async () => {
       const { handle, texts, said } = await talk(driverOf({ secondPrompt }, secondPrompt));
       const ending = handle.prompt("first");
       await said("begun");
@@ -167,14 +166,14 @@ describe("a second prompt", () => {
 });
 
 describe("a load", () => {
-  it("that tells more after its answer is waited for until it is quiet", async () => {
+  it("that sends more after its answer is complete when the agent is quiet", async () => {
     const driver = driverOf({ load: { replayQuietMs: 1_000 } }, "late");
     const { handle } = await talk(driver, { load: "s" });
     assert.deepEqual(handle.replay?.userTexts.join(" ").match(/first|second/g), ["first", "second"]);
     await handle.stop(1_000);
   });
 
-  it("that is not answered is tried again in a new process, and no oftener than it may be", async () => {
+  it("that is not answered is retried in a new process, at most as often as allowed", async () => {
     const mark = join(folder, "deaf");
     const habit = { limitMs: 300, tries: 2 };
     const { handle, leaseId } = await talk(driverOf({ load: habit }, "deaf", mark), { load: "s" });
@@ -188,7 +187,7 @@ describe("a load", () => {
     assert.deepEqual(!once.result.ok && once.result.reason, "load_failed");
   });
 
-  it("that must wait is cut short when somebody ends the agent", async () => {
+  it("that must wait ends early when the agent is ended", async () => {
     const driver = driverOf({ load: { waitMs: () => 60_000, waitMaxMs: 60_000 } });
     const { request, leaseId } = prepare(folder, { load: "s" });
     const { promise: started, resolve } = Promise.withResolvers<void>();
@@ -204,7 +203,7 @@ describe("a load", () => {
   });
 });
 
-it("what the vendor says beside the conversation is not heard", async () => {
+it("updates that are not part of the conversation are dropped", async () => {
   const isNoise: Dialect["isNoise"] = (update) =>
     update.sessionUpdate === "agent_message_chunk" &&
     update.content.type === "text" &&
@@ -215,7 +214,7 @@ it("what the vendor says beside the conversation is not heard", async () => {
   await handle.stop(1_000);
 });
 
-it("what cannot be started says why, and nothing is started", async () => {
+it("an agent that cannot be started says why, and no process is started", async () => {
   const { result } = await open(driverOf({ launch: () => ({ ok: false, problem: "there is no adapter" }) }));
   assert.deepEqual(!result.ok && [result.reason, result.message], ["not_installed", "there is no adapter"]);
 });

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { silentLog } from "../../log.ts";
-import { marked, open, prepare } from "../driver.spec.ts";
-import type { OpenOptions } from "../driver.spec.ts";
+import { marked, open, type OpenOptions, prepare } from "../driver.spec.ts";
 import type { Driver, OpenResult } from "../port.ts";
 import { createProcessHost } from "../process/process.ts";
 import { createAcpDriver } from "./driver.ts";
@@ -40,7 +39,7 @@ const READY = `
   read line;`;
 
 describe("an agent that misbehaves at its start", () => {
-  it("and exits at once is a result with its code and last words", async () => {
+  it("and exits at once is a result with its exit code and standard error", async () => {
     const result = await openOdd("echo no such model >&2; exit 3");
     assert.equal(reasonOf(result), "exited");
     assert.equal(messageOf(result), "the agent exited with code 3: no such model");
@@ -52,7 +51,7 @@ describe("an agent that misbehaves at its start", () => {
     assert.match(messageOf(result), /300 ms/);
   });
 
-  it("and floods its output without a line's end is ended with a clear reason", async () => {
+  it("and floods its output with an endless line is ended with a clear reason", async () => {
     const result = await openOdd("cat /dev/zero");
     assert.equal(reasonOf(result), "protocol");
     assert.match(messageOf(result), /line of more than 64 MB/);
@@ -94,14 +93,14 @@ describe("an agent that misbehaves at its start", () => {
     assert.deepEqual([reasonOf(result), messageOf(result)], ["protocol", "bad day"]);
   });
 
-  it("and wants to be signed in says so", async () => {
+  it("and requires a sign-in says so", async () => {
     const result = await openOdd(
       `read line; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Authentication required"}}'; sleep 600`,
     );
     assert.equal(reasonOf(result), "not_signed_in");
   });
 
-  it("and cannot load is told before it is asked", async () => {
+  it("and cannot load sessions is not asked to", async () => {
     const result = await openOdd(`${READY} sleep 600`, { load: "old" });
     assert.equal(reasonOf(result), "load_failed");
   });
@@ -131,12 +130,12 @@ describe("an agent that misbehaves in a prompt", () => {
     return { end, agent };
   }
 
-  it("and is killed by a signal ends it with that signal", async () => {
+  it("and is killed by a signal ends the prompt with that signal", async () => {
     const { end } = await promptOdd("kill -9 $$");
     assert.deepEqual([end.stopReason, end.exit?.signal], ["exited", "SIGKILL"]);
   });
 
-  it("and exits while something it started holds its output still ends it", async () => {
+  it("and exits while a descendant keeps its output open still ends the prompt", async () => {
     const { end } = await promptOdd("setsid sleep 600 & exit 4");
     assert.deepEqual([end.stopReason, end.exit?.code], ["exited", 4]);
   });
@@ -161,7 +160,7 @@ describe("an agent that misbehaves in a prompt", () => {
     assert.deepEqual([end.stopReason, end.error], ["error", "stream lost"]);
   });
 
-  it("and speaks for a sub-session of its own is not heard as this one", async () => {
+  it("and sends updates of a sub-session is not mistaken for this session", async () => {
     const chunk = `"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"aside"}`;
     const { agent } = await promptOdd(
       `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"other","update":{${chunk}}}}'; ` +
@@ -170,7 +169,7 @@ describe("an agent that misbehaves in a prompt", () => {
     assert.deepEqual(agent.texts(), []);
   });
 
-  it("and asks for what we do not have is told so, never left in silence", async () => {
+  it("and sends a request that we do not support gets an error as the answer", async () => {
     const { agent } = await promptOdd(
       `echo '{"jsonrpc":"2.0","id":9,"method":"terminal/create","params":{}}'; read line; ` +
         `code=$(echo "$line" | sed 's/.*"code":\\(-*[0-9]*\\).*/\\1/'); ` +
@@ -183,7 +182,7 @@ describe("an agent that misbehaves in a prompt", () => {
 });
 
 describe("an agent made with the protocol's own SDK", () => {
-  it("that does not take the model asked for is not opened, and the reason names those it offers", async () => {
+  it("that rejects the requested model is not opened, and the reason lists the models it offers", async () => {
     const path = join(folder, "choosy-agent.ts");
     await writeFile(path, SDK_AGENT);
     const under = {

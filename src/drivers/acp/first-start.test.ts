@@ -35,7 +35,7 @@ it("no other start begins until the first has succeeded, then all begin together
   assert.deepEqual(await Promise.all(all), [true, true, true]);
 });
 
-it("after a first start that failed, the next one goes alone", async () => {
+it("after a failed first start, the next start also runs alone", async () => {
   const { begun, run } = stage();
   const all = [run(), run(), run()];
   begun[0]!.resolve(false);

@@ -62,7 +62,7 @@ export class AcpHandle extends ProcessHandle {
   }
 
   cancel(): void {
-    void this.process.look().finally(() => this.#sendCancel());
+    void this.process.noteDescendants().finally(() => this.#sendCancel());
   }
 
   #sendCancel(): void {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { limitSeen, limitedUntil } from "./limit.ts";
-import type { LimitSeen } from "./limit.ts";
+import { limitedUntil, type LimitSeen, limitSeen } from "./limit.ts";
 
 const at = (text: string): number => new Date(text).getTime();
 /** In the machine's time zone, because agents write local times. */
@@ -79,12 +78,12 @@ describe("a vendor's usage limit", () => {
     ["no error at all", null, null],
   ];
   for (const [what, thrown, until] of table) {
-    it(`${what}: ${until === null ? "is no limit" : "says when it is over"}`, () => {
+    it(`${what}: ${until === null ? "is no limit" : "says when it ends"}`, () => {
       assert.equal(limitedUntil(thrown, NOW), until);
     });
   }
 
-  it("that Claude's adapter told of beside the tokens is over at the second it told", () => {
+  it("that Claude's adapter reports with the tokens ends at the reported second", () => {
     const resetsAt = NOW / 1000 + 7_333;
     const rejected = limitSeen({ "_claude/rateLimit": { status: "rejected", resetsAt } });
     const words = "You've hit your session limit · resets 12:22pm";
@@ -97,7 +96,7 @@ describe("a vendor's usage limit", () => {
     assert.equal(limitSeen({ usage: {} }), null);
   });
 
-  it("is never in the past, never beyond a month, and never throws, whatever the words are", () => {
+  it("ends never in the past and never beyond a month, and no text makes it throw", () => {
     const random = generator(7);
     for (let round = 0; round < 3_000; round += 1) {
       const now = 1_700_000_000_000 + Math.floor(random() * 3e11);

@@ -9,7 +9,7 @@ export interface LimitSeen {
 
 /**
  * Returns when a vendor's usage limit ends, from the error's fields, the agent's earlier reports or the
- * error's text; null if the error is not a usage limit. A limit without a time is retried after `UNTOLD_MS`.
+ * error's text; null if the error is not a usage limit. A limit without a time is retried after `UNKNOWN_MS`.
  * The result is never in the past and at most `LONGEST_MS` ahead.
  */
 export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen | null = null): number | null {
@@ -19,10 +19,10 @@ export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen |
   const text = plain(typeof error === "string" ? error : describeError(error));
   const isInWords = LIMIT.test(text) && !NO_LIMIT.test(text);
   if (!isInWords && !isNamed(data, seen)) return null;
-  const told = seen?.isReached === true ? seen.resetsAt : null;
-  const until = told ?? timeInWords(text, now) ?? seen?.resetsAt ?? null;
-  if (until === null && NEVER_OVER.test(text)) return null;
-  return bounded(until ?? now + UNTOLD_MS, now);
+  const reported = seen?.isReached === true ? seen.resetsAt : null;
+  const until = reported ?? timeInWords(text, now) ?? seen?.resetsAt ?? null;
+  if (until === null && NO_RESET.test(text)) return null;
+  return bounded(until ?? now + UNKNOWN_MS, now);
 }
 
 /** Reads the limit that Claude's adapter reports with its token counts; its errors do not name it. */
@@ -52,13 +52,13 @@ function inMilliseconds(at: number): number {
 }
 
 function bounded(at: number, now: number): number {
-  if (!(at <= now + LONGEST_MS)) return now + UNTOLD_MS;
+  if (!(at <= now + LONGEST_MS)) return now + UNKNOWN_MS;
   return at >= now ? Math.ceil(at) : now + SOON_MS;
 }
 
 /** A month and a day: the longest period of any vendor's limit. */
 const LONGEST_MS = 32 * 86_400_000;
-const UNTOLD_MS = 3_600_000;
+const UNKNOWN_MS = 3_600_000;
 /**
  * Delay before a retry if the reset time has passed. Vendors report no seconds, so a reset time within the
  * last minute counts as passed, not as tomorrow's.
@@ -84,7 +84,7 @@ const LIMIT = new RegExp(
 /** Claude writes this when its server is overloaded. */
 const NO_LIMIT = /\bnot your usage limit\b/i;
 /** Spending limits do not reset by waiting, unless the error names a time. */
-const NEVER_OVER = /\bspend limit\b|\bcredit limit\b/i;
+const NO_RESET = /\bspend limit\b|\bcredit limit\b/i;
 
 function plain(text: string): string {
   return text.replaceAll(/[\u2018\u2019\u02bc]/g, "'").replaceAll(/\s+/g, " ");

@@ -45,13 +45,13 @@ const either = {
 };
 
 describe("a form", () => {
-  it("with one field is one question, in the message's words", async () => {
+  it("with one field is one question with the text of the message", async () => {
     const { reply, questions } = await ask("Which?", { size: { type: "string", ...either } }, ["small"]);
     assert.deepEqual(questions, [[["Which?", "Small", "Full"]]]);
     assert.deepEqual(reply, { action: "accept", content: { size: "small" } });
   });
 
-  it("with a field for another answer, as Claude Code's, is one question, and what is no option goes there", async () => {
+  it("with a free-text field, as Claude Code's, is one question, and an answer that is no option goes into that field", async () => {
     const properties = {
       question_0: { type: "string", title: "Dataset", ...either },
       question_0_custom: { type: "string", title: "Other", description: "Type your own answer (optional)." },
@@ -63,7 +63,7 @@ describe("a form", () => {
     assert.deepEqual(picked, { action: "accept", content: { question_0: "full" } });
   });
 
-  it("with several is one request with as many questions, and those that nobody answers are left out", async () => {
+  it("with several fields is one request with one question per field, and unanswered fields are left out", async () => {
     const properties = {
       a: { type: "string", description: "Which dataset?", ...either },
       b: { type: "array", description: "Which days?", items: { enum: ["mon", "tue", "wed"] } },
@@ -82,7 +82,7 @@ describe("a form", () => {
     assert.deepEqual(reply, { action: "accept", content: { a: "small", b: ["mon", "wed"], d: true } });
   });
 
-  it("takes several choices as a list, an option with a comma whole, and the rest where there is room", async () => {
+  it("takes several choices as a list, an option with a comma as one, and the rest as free text", async () => {
     const properties = {
       days: { type: "array", items: { enum: ["mon, early", "tue"] } },
       days_custom: { type: "string" },
@@ -94,7 +94,7 @@ describe("a form", () => {
     assert.deepEqual(line.reply, { action: "accept", content: { days: ["mon, early"] } });
   });
 
-  it("that nobody answers, or that has no field, is declined", async () => {
+  it("without an answer or without a field is declined", async () => {
     assert.deepEqual((await ask("Which?", { size: { type: "string" } }, null)).reply, {
       action: "decline",
     });
@@ -123,7 +123,7 @@ describe("a request for permission", () => {
     return seen[0];
   };
 
-  it("says what kind of thing it is about and what the agent offers, and a command is one whatever it names", async () => {
+  it("names its risk and the offered answers, and a command is a command whatever it names", async () => {
     const locations = [{ path: "/w/a" }];
     const table: [object, string, string | null][] = [
       [{ title: "Edit a", kind: "edit", rawInput: { file: "a" }, locations }, "change", null],
@@ -145,7 +145,7 @@ describe("a request for permission", () => {
   });
 });
 
-describe("an agent that would leave its planning", () => {
+describe("an agent that asks to leave its planning mode", () => {
   const options = [
     { optionId: "auto", name: "Yes, and use auto mode", kind: "allow_always" },
     { optionId: "default", name: "Yes, manually approve edits", kind: "allow_once" },
@@ -173,7 +173,7 @@ describe("an agent that would leave its planning", () => {
     return { request: seen[0], reply };
   };
 
-  it("submits its plan, and approved it gets no more than a yes for this once", async () => {
+  it("submits its plan, and an approval is valid only once", async () => {
     const { request, reply } = await answeredWith("allow");
     assert.deepEqual(request, { kind: "plan", title: "Ship it", text: "# Ship it\n\nFirst look." });
     assert.deepEqual(reply, { outcome: { outcome: "selected", optionId: "default" } });

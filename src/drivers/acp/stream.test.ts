@@ -30,7 +30,7 @@ async function readAll(reader: ReadableStreamDefaultReader<AnyMessage>): Promise
 }
 
 describe("the stream of an agent", () => {
-  it("skips what is no message, and counts it", async () => {
+  it("skips and counts lines that are no messages", async () => {
     const { input, reader, stream } = pipes();
     input.write("npm warn something\n\n[1,2]\n{broken\n42\n{}\n");
     input.write('{"jsonrpc":"1.0","id":1,"method":"x"}\n');
@@ -42,7 +42,7 @@ describe("the stream of an agent", () => {
     assert.equal(stream.noise(), 6);
   });
 
-  it("joins a message that arrives in pieces, also inside a letter and with odd separators", async () => {
+  it("joins a message that arrives in pieces, even split inside a character or with odd separators", async () => {
     const { input, reader } = pipes();
     const text = "é\u2028\u2029 end";
     const bytes = Buffer.from(line({ id: 1, method: "ask", params: { text } }));
@@ -52,7 +52,7 @@ describe("the stream of an agent", () => {
     assert.deepEqual(message && "params" in message && message.params, { text });
   });
 
-  it("passes a long text on in pieces, whole characters in each, and lets others go first in between", async () => {
+  it("passes a long text on in pieces of whole characters, and lets the event loop run in between", async () => {
     const input = new PassThrough();
     const texts: string[] = [];
     let turns = 0;
@@ -85,7 +85,7 @@ describe("the stream of an agent", () => {
     assert.ok(turns - before >= texts.length, `${turns - before} turns for ${texts.length} pieces`);
   });
 
-  it("drops half a line at the end, and takes a whole one without its newline", async () => {
+  it("drops an incomplete last line, and accepts a complete one without its newline", async () => {
     const half = pipes();
     half.input.end('{"jsonrpc":"2.0","id":1,"meth');
     assert.deepEqual(await readAll(half.reader), []);
@@ -94,7 +94,7 @@ describe("the stream of an agent", () => {
     assert.equal((await readAll(whole.reader)).length, 1);
   });
 
-  it("gives up a line without end, whether it looks like a message or not", async () => {
+  it("refuses an endless line, whether it looks like a message or not", async () => {
     for (const start of ["{", "x"]) {
       const { input, reader, seen } = pipes({ rawBytesMax: 1024 * 1024 });
       input.write(start);
@@ -104,7 +104,7 @@ describe("the stream of an agent", () => {
     }
   });
 
-  it("reads no further than what is being handled", async () => {
+  it("reads no further than the message that is being handled", async () => {
     const { input, reader } = pipes();
     const message = line({ id: 1, method: "ask", params: "z".repeat(8_000) });
     for (let count = 0; count < 100; count += 1) input.write(message);
@@ -122,7 +122,7 @@ describe("the stream of an agent", () => {
     assert.deepEqual(seen, ["notified session/update", "answered session/prompt", "notified later"]);
   });
 
-  it("drops an answer that nobody asked for", async () => {
+  it("drops an answer to no request", async () => {
     const { input, reader, stream } = pipes();
     input.end(line({ id: 99, result: {} }));
     assert.deepEqual(await readAll(reader), []);

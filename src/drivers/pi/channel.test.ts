@@ -27,7 +27,7 @@ it("a line ends with LF only: other separators are part of a string", async () =
   assert.deepEqual(events, ["a one\u2028two", "b three", "c 4"]);
 });
 
-it("an answer finds its question, whatever comes between", async () => {
+it("an answer reaches its request, whatever comes in between", async () => {
   const { input, output, channel } = pair();
   const sent: string[] = [];
   output.on("data", (chunk: Buffer) =>
@@ -48,7 +48,7 @@ it("an answer finds its question, whatever comes between", async () => {
   await channel.closed;
 });
 
-it("a channel that closes, or floods, answers every question that is left with an error", async () => {
+it("a channel that closes or floods answers every open request with an error", async () => {
   const { input, channel } = pair();
   const left = channel.send({ type: "get_state" });
   input.write("x".repeat(2_000));
@@ -57,7 +57,7 @@ it("a channel that closes, or floods, answers every question that is left with a
   assert.equal((await channel.send({ type: "abort" })).ok, false);
 });
 
-it("a long delta is handed on in short pieces, never cut inside a character", async () => {
+it("a long delta is passed on in short pieces, never cut inside a character", async () => {
   const input = new PassThrough();
   const deltas: string[] = [];
   const channel = openChannel({

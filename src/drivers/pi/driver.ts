@@ -41,15 +41,15 @@ export function createPiDriver(options: PiOptions): Driver {
       return agent;
     },
     async open(request) {
-      const words = toolWords(request);
-      if (words === null) {
+      const limits = toolArguments(request);
+      if (limits === null) {
         const message = `pi cannot enforce permission ${request.permission}, because it never asks; use read-only or full`;
         return { ok: false, reason: "protocol", message };
       }
       const load = request.load !== null && isKept(request.load) ? request.load : null;
       const started = await options.host.start({
         ...request,
-        command: [...commandOf(options), ...words, ...sessionWords({ ...request, load }, options)],
+        command: [...commandOf(options), ...limits, ...sessionArguments({ ...request, load }, options)],
         env,
       });
       if (!started.ok) return started;
@@ -63,11 +63,12 @@ export function createPiDriver(options: PiOptions): Driver {
 }
 
 /** Null if pi cannot enforce this mode. */
-function toolWords(request: OpenRequest): string[] | null {
+function toolArguments(request: OpenRequest): string[] | null {
   if (ENFORCES[request.permission] === "none") return null;
-  const held = allowedTools(TOOLS, request);
-  if (request.permission === "full" && held === null) return [];
-  const left = request.permission === "full" ? held : READING.filter((tool) => held?.includes(tool) ?? true);
+  const allowed = allowedTools(TOOLS, request);
+  if (request.permission === "full" && allowed === null) return [];
+  const left =
+    request.permission === "full" ? allowed : READING.filter((tool) => allowed?.includes(tool) ?? true);
   return left === null || left.length === 0 ? ["--no-tools"] : ["--tools", left.join(",")];
 }
 
@@ -75,7 +76,7 @@ function commandOf(options: PiOptions): readonly string[] {
   return options.own?.command ?? ["pi", "--mode", "rpc"];
 }
 
-function sessionWords(request: OpenRequest, options: PiOptions): string[] {
+function sessionArguments(request: OpenRequest, options: PiOptions): string[] {
   const model = request.model ?? options.own?.model ?? null;
   return [
     ...(request.load === null ? [] : ["--session", request.load]),

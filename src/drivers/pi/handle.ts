@@ -51,7 +51,7 @@ export class PiHandle extends ProcessHandle {
   }
 
   cancel(): void {
-    void this.process.look().finally(() => this.#channel.send({ type: "abort" }));
+    void this.process.noteDescendants().finally(() => this.#channel.send({ type: "abort" }));
   }
 
   protected running(): Promise<PromptEnd> | null {

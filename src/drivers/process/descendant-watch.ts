@@ -1,6 +1,5 @@
 import { hasMarker, identify, scanParents } from "../../system/process-table.ts";
-import { membersOf } from "../../system/process-tree.ts";
-import type { ProcessTree } from "../../system/process-tree.ts";
+import { membersOf, type ProcessTree } from "../../system/process-tree.ts";
 import { sharedRun } from "../../system/shared-run.ts";
 import type { ProcessIdentity } from "../../system/process.ts";
 import { bootId } from "../../system/proc.ts";
@@ -10,9 +9,9 @@ type OnUnmarked = NonNullable<OpenRequest["onUnmarked"]>;
 
 export interface DescendantWatch {
   /** Scans now. Called before an agent is asked to end, because its children then lose their parent. */
-  look(): Promise<void>;
+  scan(): Promise<void>;
   /** Scans at short intervals from now on, because the agent is about to end. */
-  hurry(): void;
+  scanOften(): void;
   end(): void;
 }
 
@@ -24,12 +23,12 @@ export interface DescendantWatch {
 export function watchDescendants(tree: ProcessTree, onUnmarked: OnUnmarked): DescendantWatch {
   const watched: Watched = { tree, onUnmarked, reported: "", isEnding: false };
   trees.add(watched);
-  lookSoon();
+  scheduleScan();
   return {
-    look: () => lookNow(),
-    hurry() {
+    scan: () => scanNow(),
+    scanOften() {
       watched.isEnding = true;
-      lookSoon();
+      scheduleScan();
     },
     end() {
       trees.delete(watched);
@@ -51,22 +50,22 @@ interface Watched {
 }
 
 /** Without /proc a scan starts a program, so scans are less frequent. */
-const LOOK_MS = process.platform === "linux" ? 500 : 2_000;
+const SCAN_MS = process.platform === "linux" ? 500 : 2_000;
 const ENDING_MS = 50;
 
 const trees = new Set<Watched>();
 let timer: NodeJS.Timeout | null = null;
 
-function lookSoon(): void {
+function scheduleScan(): void {
   if (timer !== null) clearTimeout(timer);
   timer = null;
   if (trees.size === 0) return;
-  const waitMs = [...trees].some(({ isEnding }) => isEnding) ? ENDING_MS : LOOK_MS;
+  const waitMs = [...trees].some(({ isEnding }) => isEnding) ? ENDING_MS : SCAN_MS;
   // A failed scan, for instance for lack of file descriptors, is retried at the next interval.
-  timer = setTimeout(() => void lookNow().then(lookSoon, lookSoon), waitMs).unref();
+  timer = setTimeout(() => void scanNow().then(scheduleScan, scheduleScan), waitMs).unref();
 }
 
-const lookNow = sharedRun(async (): Promise<void> => {
+const scanNow = sharedRun(async (): Promise<void> => {
   if (trees.size === 0) return;
   const table = await scanParents();
   for (const watched of trees) {

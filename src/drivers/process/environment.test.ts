@@ -17,7 +17,7 @@ const source = {
 };
 
 describe("an agent's environment", () => {
-  it("has every variable that begins as its configuration says, and our own never", () => {
+  it("has every variable with a configured prefix, but never ours", () => {
     const names = ["OPENAI_*", "KINFOLD_*", "*"];
     const { OPENAI_API_KEY, KINFOLD_TOKEN, AWS_SECRET_ACCESS_KEY } = agentEnvironment(source, {
       leaseId: "l",
@@ -26,7 +26,7 @@ describe("an agent's environment", () => {
     assert.deepEqual([OPENAI_API_KEY, KINFOLD_TOKEN, AWS_SECRET_ACCESS_KEY], ["k", undefined, undefined]);
   });
 
-  it("has the usual names, those its configuration lists, and nothing else", () => {
+  it("has the usual variables and the configured ones, and nothing else", () => {
     const environment = agentEnvironment(source, { leaseId: "l", names: ["OPENAI_API_KEY"] });
     assert.deepEqual(environment, {
       PATH: "/bin",

@@ -1,5 +1,4 @@
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { getCompileCacheDir } from "node:module";
 import { Socket } from "node:net";
 import { extname } from "node:path";
@@ -37,10 +36,10 @@ export function createGuard(log: Log): Guard {
     });
     return started;
   };
-  const tell = (line: string): void => {
+  const send = (line: string): void => {
     if (child !== null) write(child, line);
   };
-  const letGo = (): void => {
+  const endIdle = (): void => {
     const leaving = child;
     child = null;
     leaving?.stdin?.end();
@@ -51,17 +50,17 @@ export function createGuard(log: Log): Guard {
       if (idle) clearTimeout(idle);
       guarded.set(leaseId, []);
       if (child === null) child = start();
-      else tell(`add ${leaseId}`);
+      else send(`add ${leaseId}`);
     },
     remember(leaseId, processes) {
       if (!guarded.has(leaseId)) return;
       guarded.set(leaseId, processes);
-      tell(rememberLine(leaseId, processes));
+      send(rememberLine(leaseId, processes));
     },
     release(leaseId) {
       if (!guarded.delete(leaseId)) return;
-      tell(`release ${leaseId}`);
-      if (guarded.size === 0) idle = setTimeout(letGo, IDLE_MS).unref();
+      send(`release ${leaseId}`);
+      if (guarded.size === 0) idle = setTimeout(endIdle, IDLE_MS).unref();
     },
   };
 }

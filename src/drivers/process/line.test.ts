@@ -17,7 +17,7 @@ function lineOf(text: string, { sizes = [7], limits = {} as Partial<LineLimits> 
 }
 
 describe("a line of an agent", () => {
-  it("is kept as it came where it is within its limits, however it is cut", () => {
+  it("is kept unchanged within its limits, in whatever pieces it arrives", () => {
     const value = fc.dictionary(fc.string({ maxLength: 5 }), fc.string({ maxLength: 5, unit: "binary" }), {
       maxKeys: 6,
     });
@@ -32,7 +32,7 @@ describe("a line of an agent", () => {
     );
   });
 
-  it("stays JSON with the beginning of each long string, however it is cut", () => {
+  it("stays JSON with the beginning of each long string, in whatever pieces it arrives", () => {
     const unit = fc.constantFrom("a", "é", "👩", '"', "\\", "\n", "\u0007", "\ud800");
     const long = fc.string({ minLength: 0, maxLength: 80, unit });
     const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 5 });
@@ -55,13 +55,13 @@ describe("a line of an agent", () => {
     );
   });
 
-  it("says how many bytes of a string were left out", () => {
+  it("says how many bytes of a string were cut", () => {
     const text = JSON.stringify({ a: "x".repeat(50), b: "short" });
     const read = JSON.parse(lineOf(text).take().toString()) as Record<string, string>;
     assert.deepEqual(read, { a: `${"x".repeat(20)} … [Kinfold left out 30 bytes]`, b: "short" });
   });
 
-  it("cannot be kept where it is nested too deep, has too many values or stays too long", () => {
+  it("is refused if it is nested too deeply, has too many values or stays too long", () => {
     assert.match(lineOf(`{"a":${"[".repeat(9)}`).problem ?? "", /nested more than 8/);
     assert.match(lineOf(`{"a":[${"1,".repeat(60)}`).problem ?? "", /more than 50 values/);
     const limits = { rawBytesMax: 1024 * 1024 };
@@ -69,7 +69,7 @@ describe("a line of an agent", () => {
     assert.match(lineOf(big, { sizes: [65_536], limits }).problem ?? "", /of more than 1 MB/);
   });
 
-  it("begins anew after it was taken", () => {
+  it("can be reused after it was taken", () => {
     const line = lineOf(`{"a":"${"x".repeat(90)}`);
     line.take();
     line.add(Buffer.from('{"b":1}'));

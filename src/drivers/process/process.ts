@@ -1,5 +1,4 @@
-import { spawn } from "node:child_process";
-import type { ChildProcessByStdio } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { Socket } from "node:net";
 import { constants as osConstants } from "node:os";
@@ -8,18 +7,14 @@ import type { Readable, Writable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../../log.ts";
 import { isInside } from "../../system/folder.ts";
-import { watchDescendants } from "./descendant-watch.ts";
-import type { DescendantWatch } from "./descendant-watch.ts";
+import { type DescendantWatch, watchDescendants } from "./descendant-watch.ts";
 import { agentEnvironment, findCommand } from "./environment.ts";
-import { createGuard } from "./guard.ts";
-import type { Guard } from "./guard.ts";
+import { createGuard, type Guard } from "./guard.ts";
 import type { AdmitProcess, AgentExit, OpenFailure, OpenRequest, StopReport } from "../port.ts";
 import { identify, readProcess } from "../../system/process-table.ts";
-import { descendantsOf, hasBegun, stopTree } from "../../system/process-tree.ts";
-import type { ProcessTree } from "../../system/process-tree.ts";
+import { descendantsOf, hasBegun, type ProcessTree, stopTree } from "../../system/process-tree.ts";
 import { prepareCover } from "./namespaces.ts";
-import { chooseSandbox, sandboxed } from "./sandbox.ts";
-import type { Hidden, Sandbox, SandboxMode } from "./sandbox.ts";
+import { chooseSandbox, type Hidden, type Sandbox, sandboxed, type SandboxMode } from "./sandbox.ts";
 import type { ProcessIdentity } from "../../system/process.ts";
 import { listPids } from "../../system/proc.ts";
 
@@ -51,7 +46,7 @@ export interface AgentProcess {
   noteBaseline(): void;
   background(since: number): Promise<boolean>;
   /** Remembers the descendants. Called before the agent may end a command: orphans cannot be found. */
-  look(): Promise<void>;
+  noteDescendants(): Promise<void>;
   /** Closes the input, which most agents take as a request to exit. Remembers the descendants first. */
   endInput(): Promise<void>;
   /** Sends SIGTERM, if the sandbox passes it on to the agent. */
@@ -193,7 +188,7 @@ function agentProcess(child: Child, { spec, sandbox, guard }: Start): AgentProce
     return ending;
   };
   void exited.then(stop);
-  const look = async (): Promise<void> => watch?.look();
+  const noteDescendants = async (): Promise<void> => watch?.scan();
 
   return {
     identity,
@@ -206,15 +201,15 @@ function agentProcess(child: Child, { spec, sandbox, guard }: Start): AgentProce
       baseline ??= new Set(listPids());
     },
     background: (since) => hasBegun(tree, since, baseline ?? new Set()),
-    look,
+    noteDescendants,
     async endInput() {
-      watch?.hurry();
-      await look();
+      watch?.scanOften();
+      await noteDescendants();
       child.stdin.end();
     },
     async terminate() {
       if (watch === null) return;
-      await look();
+      await noteDescendants();
       child.kill("SIGTERM");
     },
   };

@@ -17,8 +17,7 @@ import { silentLog } from "../../log.ts";
 import { eventually } from "../driver.spec.ts";
 import { findCommand } from "./environment.ts";
 import type { AdmitProcess } from "../port.ts";
-import { createProcessHost } from "./process.ts";
-import type { AgentProcess } from "./process.ts";
+import { type AgentProcess, createProcessHost } from "./process.ts";
 import { identify, readProcess } from "../../system/process-table.ts";
 import { killMarked, reaper } from "../../system/process-tree.ts";
 import { chooseSandbox, describeSandbox } from "./sandbox.ts";
@@ -106,7 +105,7 @@ for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
       await eventually("none is left", () => sleepers(nap).length === 0);
     });
 
-    it("an agent's exit and last words are its own, not those of its sandbox", async () => {
+    it("an agent's exit code and standard error are its own, not those of its sandbox", async () => {
       const agent = await start("echo last words >&2; kill -9 $$");
       const { code, signal, stderrTail } = await agent.exited;
       assert.deepEqual([code, signal, stderrTail], [null, "SIGKILL", "last words"]);
@@ -161,7 +160,7 @@ for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
 }
 
 describe("the sandbox that is described", () => {
-  it("is the one that is chosen, with what it cannot see", async () => {
+  it("is the chosen one, with its limits", async () => {
     const { kind } = await chooseSandbox("auto");
     const report = await describeSandbox("auto");
     assert.equal(report.kind, kind);
@@ -202,7 +201,7 @@ describe("a process that was started and is not admitted", () => {
     return host.start({ command, cwd: "/", leaseId: newLease(), env: [], admitProcess });
   };
 
-  it("is ended, where the session does not want it any more", async () => {
+  it("is ended if the session no longer wants it", async () => {
     let pid = 0;
     const result = await start(async (begin) => {
       pid = begin()?.pid ?? 0;
@@ -213,7 +212,7 @@ describe("a process that was started and is not admitted", () => {
     assert.equal(readProcess(pid), null);
   });
 
-  it("is ended, where that could not be found out", async () => {
+  it("is ended if the admission fails with an error", async () => {
     let pid = 0;
     const failing = start(async (begin) => {
       pid = begin()?.pid ?? 0;
@@ -226,7 +225,7 @@ describe("a process that was started and is not admitted", () => {
 });
 
 describe("a remembered process", () => {
-  it("is ended by the next daemon, in the same run of the machine and with the same start time only", async () => {
+  it("is ended by the next daemon only in the same boot and with the same start time", async () => {
     const leaseId = newLease();
     const child = spawn("sleep", [newNap()], { env: {}, detached: true, stdio: "ignore" });
     const row = readProcess(child.pid ?? 0);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { chooseSandbox } from "./sandbox.ts";
 
-test("a sandbox that could not be tried, or not in time, is tried again at the next start", async (t) => {
+test("a sandbox whose probe failed to run or timed out is probed again at the next start", async (t) => {
   if (process.platform !== "linux") return t.skip("sandboxes exist on Linux only");
   const folder = mkdtempSync(join(tmpdir(), "kinfold-sandbox-"));
   const { PATH, TMPDIR } = process.env;

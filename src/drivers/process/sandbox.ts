@@ -4,8 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCommand } from "./environment.ts";
-import { insideNamespaces, OPENING, prepareCover } from "./namespaces.ts";
-import type { NamespaceTools } from "./namespaces.ts";
+import { insideNamespaces, type NamespaceTools, OPENING, prepareCover } from "./namespaces.ts";
 
 export type SandboxMode = "auto" | "bubblewrap" | "namespaces" | "guard";
 

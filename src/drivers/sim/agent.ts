@@ -1,14 +1,11 @@
-import { asksToGoOn, broughtAlong, type Cut, cutOf } from "./cut.ts";
-import { Journal } from "./journal.ts";
-import type { Record } from "./journal.ts";
-import { McpClient } from "./mcp-client.ts";
-import type { McpServer } from "./mcp-client.ts";
+import { asksToContinue, messagesIn, type Cut, cutOf } from "./cut.ts";
+import { Journal, type Record } from "./journal.ts";
+import { McpClient, type McpServer } from "./mcp-client.ts";
 import { type Mode, readMode } from "./mode.ts";
 import { Steered, play } from "./play.ts";
 import { promptContextIn, readPrompt } from "./script.ts";
 import { AcpStage } from "./stage.ts";
-import { Wire, WireError } from "./wire.ts";
-import type { Params } from "./wire.ts";
+import { type Params, Wire, WireError } from "./wire.ts";
 
 /**
  * The sim agent: a real ACP agent in its own process that needs no model and no key. It runs scripts
@@ -136,9 +133,9 @@ async function prompt(session: Session, text: string): Promise<object> {
       wire,
       onDeaf,
     });
-    const cut = asksToGoOn(text) ? session.cut : null;
+    const cut = asksToContinue(text) ? session.cut : null;
     for (const each of cut?.unanswered ?? []) turn.steered.add(each);
-    const more = cut === null ? null : broughtAlong(text);
+    const more = cut === null ? null : messagesIn(text);
     if (more !== null) turn.steered.add(more);
     const bound = cut?.bound ?? new Map<string, unknown>();
     let done = cut?.done ?? 0;

@@ -14,12 +14,12 @@ const CUT_MARKS = ["[Kinfold] Your turn was cut", "[Kinfold] The usage limit is 
 const MISSING_MARK = "These messages had not reached you:\n\n";
 
 /** Whether a prompt asks to continue an interrupted turn, as a model would read it. */
-export function asksToGoOn(text: string): boolean {
+export function asksToContinue(text: string): boolean {
   return CUT_MARKS.some((mark) => text.startsWith(mark));
 }
 
 /** Returns the messages included in such a prompt. */
-export function broughtAlong(text: string): string | null {
+export function messagesIn(text: string): string | null {
   const at = text.indexOf(MISSING_MARK);
   return at === -1 ? null : text.slice(at + MISSING_MARK.length);
 }
@@ -27,7 +27,7 @@ export function broughtAlong(text: string): string | null {
 /** Returns the last prompt of a loaded session and its progress; null if there was no prompt. */
 export function cutOf(records: readonly Record[]): Cut | null {
   const at = records.findLastIndex(
-    (record) => record.kind === "user" && record.steered !== true && !asksToGoOn(record.text),
+    (record) => record.kind === "user" && record.steered !== true && !asksToContinue(record.text),
   );
   const prompt = records[at];
   if (prompt === undefined || prompt.kind !== "user") return null;

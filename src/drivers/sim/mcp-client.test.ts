@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { McpClient } from "./mcp-client.ts";
 
 type Respond = (message: { id: number; method: string; params: never }, response: ServerResponse) => void;
@@ -45,7 +43,7 @@ async function serve(t: TestContext, respond: Respond): Promise<{ client: McpCli
 const never = new AbortController().signal;
 
 describe("sim's own MCP client", () => {
-  it("shakes hands once, and every call carries token, session and version", async (t) => {
+  it("initializes once, and every call carries token, session and version", async (t) => {
     const { client, seen } = await serve(t, (message, response) => {
       const result = { content: [{ type: "text", text: "fine" }] };
       response.writeHead(200, { "content-type": "application/json" });
@@ -79,7 +77,7 @@ describe("sim's own MCP client", () => {
     assert.deepEqual(await client.call("x", {}, never), { text: "one\ntwo", ok: true });
   });
 
-  it("passes on a tool's own failure, a protocol error and a refusal of the door as failed calls", async (t) => {
+  it("reports a tool's failure, a protocol error and an HTTP refusal as failed calls", async (t) => {
     const replies = [
       [200, { result: { isError: true, content: [{ type: "text", text: "limit reached" }] } }],
       [200, { error: { code: -32602, message: "unknown tool" } }],
@@ -96,7 +94,7 @@ describe("sim's own MCP client", () => {
     assert.match((await client.call("x", {}, never)).text, /^tool x failed: 401 /);
   });
 
-  it("gives a call up when its turn is cancelled", async (t) => {
+  it("abandons a call when its turn is cancelled", async (t) => {
     const abort = new AbortController();
     const { client } = await serve(t, () => abort.abort());
     await assert.rejects(client.call("x", {}, abort.signal));

@@ -6,7 +6,7 @@ const mode = (permission: string, more: object = {}) => readMode({ kinfold: { pe
 const write = (path: string) => ({ tool: "Write", cwd: "/work", path }) as const;
 const command = { tool: "Bash", cwd: "/work" } as const;
 
-it("sim does, asks or refuses by its mode", () => {
+it("sim acts, asks or refuses according to its mode", () => {
   assert.deepEqual(
     ["read-only", "ask", "workspace", "full"].map((each) => [
       verdict(mode(each), write("a.txt")),
@@ -22,11 +22,11 @@ it("sim does, asks or refuses by its mode", () => {
   );
 });
 
-it("sim does nothing with a tool that it was not given, whatever its mode", () => {
+it("sim never uses a tool that it was not given, whatever its mode", () => {
   assert.equal(verdict(mode("full", { tools: ["Bash"] }), write("a")), "refuse");
   assert.equal(verdict(mode("full", { notTools: ["Bash"] }), command), "refuse");
 });
 
-it("sim may do everything for a client that says nothing", () => {
+it("sim may do everything if the client sends no mode", () => {
   assert.equal(verdict(readMode(undefined), write("/etc/x")), "do");
 });

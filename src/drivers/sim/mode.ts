@@ -21,13 +21,13 @@ export function readMode(meta: unknown): Mode {
 /** Sim enforces its modes itself, as the best vendors do. */
 export function verdict(
   mode: Mode,
-  deed: { readonly tool: "Write" | "Bash"; readonly cwd: string; readonly path?: string },
+  action: { readonly tool: "Write" | "Bash"; readonly cwd: string; readonly path?: string },
 ): "do" | "ask" | "refuse" {
-  const isGiven = mode.tools?.includes(deed.tool) ?? true;
-  if (!isGiven || mode.notTools.includes(deed.tool) || mode.permission === "read-only") return "refuse";
+  const isGiven = mode.tools?.includes(action.tool) ?? true;
+  if (!isGiven || mode.notTools.includes(action.tool) || mode.permission === "read-only") return "refuse";
   if (mode.permission === "full") return "do";
   if (mode.permission === "ask") return "ask";
   // Resolve links first: a link inside the folder may point out of it.
-  const target = realPathOf(resolve(deed.cwd, deed.path ?? "."));
-  return isInside(target, realPathOf(deed.cwd)) ? "do" : "ask";
+  const target = realPathOf(resolve(action.cwd, action.path ?? "."));
+  return isInside(target, realPathOf(action.cwd)) ? "do" : "ask";
 }

@@ -1,6 +1,5 @@
 import { asError } from "../../system/error.ts";
-import { fillIn, fillInValue, readPrompt, replyValue } from "./script.ts";
-import type { Step } from "./script.ts";
+import { fillIn, fillInValue, readPrompt, replyValue, type Step } from "./script.ts";
 
 /** Performs the steps of a script. The sim process does so over ACP, the fake driver by direct calls. */
 export interface Stage {

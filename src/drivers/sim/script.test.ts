@@ -13,7 +13,7 @@ describe("a prompt to sim", () => {
     assert.equal(said("<!-- message:01 -->\nhello\nworld"), "sim: hello\nworld");
   });
 
-  it("is a script if its first line says so, and then only the lines that do are obeyed", () => {
+  it("is a script if its first line has the prefix, and only lines with the prefix are run", () => {
     const steps = readPrompt("<!-- message:01 -->\nsim> say a\nnot this\nsim> sleep 5");
     assert.deepEqual(steps, [
       { word: "say", text: "a" },
@@ -22,15 +22,15 @@ describe("a prompt to sim", () => {
     assert.equal(said("first\nsim> crash"), "sim: first\nsim> crash");
   });
 
-  it("that is a callback or a trigger is noted, and never obeyed", () => {
+  it("that is a callback or a trigger is acknowledged, and never run as a script", () => {
     assert.equal(said("<!-- trigger:01 -->\n\nsim> crash\nmore"), "sim: noted sim> crash");
   });
 
-  it("that is long is echoed by its beginning and the length of the rest", () => {
+  it("that is long is echoed with its beginning and the length of the rest", () => {
     assert.match(said("x".repeat(10_000)) ?? "", /^sim: x{2000}… \(8000 characters more\)$/);
   });
 
-  it("with a line that makes no sense says which", () => {
+  it("with an invalid line names the line", () => {
     for (const line of ["dance", "sleep soon", "sleep", "tool x [1]", 'tool x {"a":', "write"]) {
       assert.equal(readPrompt(`sim> ${line}`)[0]?.word, "unknown", line);
     }
@@ -51,7 +51,7 @@ describe("a reference", () => {
     ["c", { session_id: "s-1", ids: ["a", "b"], text: 'a "quoted" word' }],
   ]);
 
-  it("is replaced inside a value, and by the value itself where it stands alone", () => {
+  it("is replaced inside a text, and becomes the value itself if it is the whole text", () => {
     const input = { ids: ["${c.session_id}"], all: "${c.ids}", note: "of ${c.session_id}: ${c.text}" };
     assert.deepEqual(fillInValue(input, bound), {
       ids: ["s-1"],
@@ -60,7 +60,7 @@ describe("a reference", () => {
     });
   });
 
-  it("to a name that is not bound is left for the child it is meant for", () => {
+  it("to an unbound name is left unchanged, for the child that it is meant for", () => {
     const input = { prompt: "sim> tool wait_session ${g.session_id}", x: "${c.nothing}" };
     assert.deepEqual(fillInValue(input, bound), input);
   });

@@ -1,6 +1,5 @@
 import { sendSignal } from "../../system/proc.ts";
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { constants, existsSync, realpathSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -186,12 +185,12 @@ export class AcpStage implements Stage {
   /** Whether the mode allows it. If not, reports the call as failed. */
   async #may(
     toolCallId: string,
-    deed: { readonly tool: "Write" | "Bash"; readonly what: string; readonly path?: string },
+    action: { readonly tool: "Write" | "Bash"; readonly what: string; readonly path?: string },
   ): Promise<boolean> {
     const { mode, cwd } = this.#options;
-    const decided = verdict(mode, { ...deed, cwd });
-    if (decided === "do" || (decided === "ask" && (await this.permit(deed.what)))) return true;
-    const text = decided === "ask" ? "denied" : `${deed.tool} is not allowed in mode ${mode.permission}`;
+    const decided = verdict(mode, { ...action, cwd });
+    if (decided === "do" || (decided === "ask" && (await this.permit(action.what)))) return true;
+    const text = decided === "ask" ? "denied" : `${action.tool} is not allowed in mode ${mode.permission}`;
     this.#result(toolCallId, { ok: false, text, rawOutput: text });
     return false;
   }

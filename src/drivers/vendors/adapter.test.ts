@@ -30,7 +30,7 @@ describe("an adapter", () => {
     return file;
   };
 
-  it("is installed whole, with what it takes, and its progress ends at the end", async () => {
+  it("is installed with its dependencies, and the progress ends at 100 percent", async () => {
     const told: InstallProgress[] = [];
     const place = { agentsDir: agentsDir(), npm: await npm(PUTS_IT) };
     const result = await installAdapter(ADAPTER, place, (progress) => told.push(progress));
@@ -41,7 +41,7 @@ describe("an adapter", () => {
     assert.deepEqual(await readdir(agentsDir()), ["it"]);
   });
 
-  it("that npm cannot install leaves the one before it, and says why without npm's codes", async () => {
+  it("that npm cannot install leaves the installed one in place, and the reason has none of npm's codes", async () => {
     await installAdapter(ADAPTER, { agentsDir: agentsDir(), npm: await npm(PUTS_IT) });
     const says =
       "printf 'npm error code E404\\nnpm error 404 Not Found - it\\nnpm error A complete log is here\\n' >&2";
@@ -54,13 +54,13 @@ describe("an adapter", () => {
     assert.deepEqual(await readdir(agentsDir()), ["it"]);
   });
 
-  it("that came in another version than the pinned one is not taken for it", async () => {
+  it("in another version than the pinned one is not used", async () => {
     const place = { agentsDir: agentsDir(), npm: await npm(PUTS_IT.replace("1.2.3", "1.0.0")) };
     const result = await installAdapter(ADAPTER, place);
     assert.match(result.ok ? "" : result.message, /version 1\.0\.0, but version 1\.2\.3 is needed/);
   });
 
-  it("takes away what a cut installation left, and nothing of one that runs", async () => {
+  it("removes the folder of an interrupted installation, but not of a running one", async () => {
     // No process has this pid.
     await mkdir(join(agentsDir(), ".it-999999999"), { recursive: true });
     await mkdir(join(agentsDir(), `.it-${process.ppid}`));

@@ -121,13 +121,13 @@ function runNpm(cwd: string, wanted: string, own?: string): Promise<string | nul
     child.once("error", (error) => resolve(error.message));
     child.once("close", (code) => {
       clearTimeout(timer);
-      resolve(code === 0 ? null : `npm could not install ${wanted}: ${complaintIn(said) || `exit ${code}`}`);
+      resolve(code === 0 ? null : `npm could not install ${wanted}: ${errorIn(said) || `exit ${code}`}`);
     });
   });
 }
 
 /** Returns npm's error message without its codes and the path of its log. */
-function complaintIn(said: string): string {
+function errorIn(said: string): string {
   return said
     .split("\n")
     .map((line) => line.replace(/^npm (?:error|ERR!) ?/, "").trim())
@@ -137,12 +137,12 @@ function complaintIn(said: string): string {
 }
 
 /** Measures the progress by the size of the folder, because npm reports none to a program. */
-function watchSize(folder: string, totalBytes: number, tell: (progress: InstallProgress) => void) {
+function watchSize(folder: string, totalBytes: number, onProgress: (progress: InstallProgress) => void) {
   let isOver = false;
   const measuring = (async () => {
     while (!isOver) {
       const doneBytes = Math.min(await bytesIn(folder), Math.floor(totalBytes * 0.99));
-      tell({ doneBytes, totalBytes });
+      onProgress({ doneBytes, totalBytes });
       await new Promise((resolve) => setTimeout(resolve, SIZE_MS));
     }
   })();

@@ -5,21 +5,21 @@ import { allowedTools, deniedTools } from "./tools.ts";
 const TABLE = { Read: ["read"], Write: ["edit", "write"], Edit: ["edit"], Bash: ["bash"] };
 const lists = (tools: string[] | null, notTools: string[] = []) => ({ tools, notTools });
 
-it("a session without lists is held to nothing and kept from nothing", () => {
+it("a session without lists of tools may use all tools", () => {
   assert.equal(allowedTools(TABLE, lists(null)), null);
   assert.deepEqual(deniedTools(TABLE, lists(null)), []);
 });
 
-it("a list of tools becomes the vendor's names, and all others are kept from the session", () => {
+it("a list of tools is translated to the vendor's names, and all other tools are denied", () => {
   assert.deepEqual(allowedTools(TABLE, lists(["Read"])), ["read"]);
   assert.deepEqual(deniedTools(TABLE, lists(["Read"])), ["edit", "write", "bash"]);
 });
 
-it("a tool that is kept from a session is not given by another name of it", () => {
+it("a denied tool stays denied under its other names", () => {
   assert.deepEqual(allowedTools(TABLE, lists(["Write"], ["Edit"])), ["write"]);
   assert.deepEqual(allowedTools(TABLE, lists(null, ["Bash"])), ["read", "edit", "write"]);
 });
 
-it("a name that the table does not have is the vendor's own", () => {
+it("a name that is not in the table is passed on unchanged", () => {
   assert.deepEqual(deniedTools(TABLE, lists(null, ["special"])), ["special"]);
 });

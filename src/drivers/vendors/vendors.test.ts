@@ -61,7 +61,7 @@ it("Codex is told to wait for Kinfold's tools before it asks its model", () => {
 });
 
 describe("a token", () => {
-  it("stands in no argument, in no configuration and in no header that becomes one", () => {
+  it("is in no argument, no configuration, and no header that becomes an argument", () => {
     for (const vendor of VENDORS) {
       const { args = [], env = {} } = vendor.launch?.(request(), at()) ?? {};
       const { KINFOLD_TOKEN, ...others } = env;
@@ -74,7 +74,7 @@ describe("a token", () => {
 });
 
 describe("a mode", () => {
-  it("has a word of the vendor's own, or a setting, for each of ours", () => {
+  it("is translated to the vendor's mode or setting, for each of our modes", () => {
     for (const vendor of VENDORS) {
       const words = (["read-only", "ask", "workspace", "full"] as const).map((mode) =>
         JSON.stringify([
@@ -87,7 +87,7 @@ describe("a mode", () => {
     }
   });
 
-  it("that the operating system does not hold is not said to be", () => {
+  it("is reported as enforced by the operating system only if it is", () => {
     for (const { name, enforces } of VENDORS) {
       if (name !== "codex") assert.equal(Object.values(enforces).includes("os"), false, name);
     }
@@ -97,14 +97,14 @@ describe("a mode", () => {
 describe("what is found of a vendor", () => {
   const options = (): { home: string } => ({ home: join(folder, "home") });
 
-  it("without its program says how to get it, and the adapter with it", () => {
+  it("without its program says how to install it and the adapter", () => {
     process.env["PATH"] = join(folder, "empty");
     const found = findVendor(codex, options());
     assert.match(found.problem ?? "", /codex was not found/);
     assert.match(found.howToInstall ?? "", /npm install -g @openai\/codex && kinfold agents add codex/);
   });
 
-  it("without its adapter says so, and with an adapter of another version too", async () => {
+  it("without its adapter, or with an adapter of another version, says so", async () => {
     process.env["PATH"] = join(folder, "bin");
     const program = await put(join(folder, "bin", "codex"), "#!/bin/sh\n", 0o755);
     assert.deepEqual(findVendor(codex, options()), {
@@ -124,7 +124,7 @@ describe("what is found of a vendor", () => {
     assert.deepEqual(command, [process.execPath, join(dirname(manifest), "dist", "index.js")]);
   });
 
-  it("with a command of the configuration is that command, with its own program beside it", async () => {
+  it("with a command in the configuration uses that command and still finds the program", async () => {
     process.env["PATH"] = join(folder, "bin");
     const program = await put(join(folder, "bin", "codex"), "#!/bin/sh\n", 0o755);
     const own = { command: [process.execPath, "adapter.js"], env: [] };
@@ -146,7 +146,7 @@ describe("what is found of a vendor", () => {
   }
 });
 
-describe("whether somebody is signed in", () => {
+describe("whether a person is signed in", () => {
   const look = (files: Record<string, string>, env: NodeJS.ProcessEnv = {}): Look => ({
     env,
     home: "/p",
@@ -172,7 +172,7 @@ describe("whether somebody is signed in", () => {
     [goose, { "/p/.config/goose/config.yaml": "" }, {}, true],
   ];
 
-  it("is told by its files and variables, and is not known where those do not tell", () => {
+  it("follows from files and variables, and is unknown if they do not show it", () => {
     for (const [vendor, files, env, expected] of cases) {
       assert.equal(vendor.signedIn(look(files, env)), expected, `${vendor.name} ${JSON.stringify(files)}`);
     }
@@ -180,7 +180,7 @@ describe("whether somebody is signed in", () => {
 });
 
 describe("a program's version", () => {
-  it("is asked for once, and again when the program has changed", async () => {
+  it("is asked for once, and again after the program has changed", async () => {
     const asked = join(folder, "asked");
     const script = (version: string): string => `#!/bin/sh\necho x >> ${asked}\necho "it ${version} (It)"\n`;
     const program = await put(join(folder, "it"), script("1.2.3"), 0o755);
@@ -195,7 +195,7 @@ describe("a program's version", () => {
     assert.equal((await readFile(asked, "utf8")).split("\n").length - 1, 2);
   });
 
-  it("stands in the package of a program that npm installed, and the program is not started", async () => {
+  it("is read from the npm package of the program, without starting the program", async () => {
     const at = join(folder, "lib", "node_modules", "it");
     const program = await put(join(at, "bin", "it.js"), "#!/bin/false\n", 0o755);
     await put(join(at, "package.json"), JSON.stringify({ name: "it", version: "4.5.6-linux-x64" }));

@@ -19,7 +19,7 @@ export class Versions {
     if (known !== undefined && known.changedAt === at.changedAt && known.bytes === at.bytes) {
       return known.version;
     }
-    const version = packageVersion(at.path) ?? (await saidVersion(program, env));
+    const version = packageVersion(at.path) ?? (await reportedVersion(program, env));
     if (version !== null) this.#keep(at, version);
     return version;
   }
@@ -54,7 +54,7 @@ interface Seen extends Omit<Known, "version"> {
   readonly path: string;
 }
 
-const SAY_MS = 5_000;
+const REPORT_MS = 5_000;
 const VERSION = /\d+\.\d+\.\d+(?:-(?:alpha|beta|rc|preview|nightly|next)[\w.]*)?/;
 
 function seenAt(program: string): Seen | null {
@@ -95,9 +95,9 @@ export function readPackage(folder: string): Fields {
   }
 }
 
-function saidVersion(program: string, env: NodeJS.ProcessEnv): Promise<string | null> {
+function reportedVersion(program: string, env: NodeJS.ProcessEnv): Promise<string | null> {
   return new Promise((resolve) => {
-    const options = { timeout: SAY_MS, killSignal: "SIGKILL" as const, env };
+    const options = { timeout: REPORT_MS, killSignal: "SIGKILL" as const, env };
     const { execFile } = process.getBuiltinModule("node:child_process");
     execFile(program, ["--version"], options, (error, stdout) =>
       resolve(error ? null : (VERSION.exec(stdout)?.[0] ?? null)),

@@ -39,13 +39,13 @@ test("the model calls of a Claude prompt are counted as they end, each once, and
   assert.deepEqual(counted(), { inputTokens: 6, cachedTokens: 0, outputTokens: 1, usd: null });
 });
 
-test("other notifications of Claude are no model calls", () => {
+test("other notifications of Claude are not model calls", () => {
   assert.equal(claude.callUsage!("session/update", {}), null);
   assert.equal(claude.callUsage!("_claude/sdkMessage", { message: { type: "user" } }), null);
   assert.equal(claude.callUsage!("_claude/sdkMessage", null), null);
 });
 
-test("a model call that is told of again counts once, with the most that was said of it", () => {
+test("a model call that is reported again counts once, with its largest numbers", () => {
   const meter = new CallMeter();
   meter.call({ id: "a", inputTokens: 10, cachedTokens: 5, outputTokens: 9 });
   meter.call({ id: "a", inputTokens: 10, cachedTokens: 5, outputTokens: 1 });

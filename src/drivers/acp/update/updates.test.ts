@@ -25,7 +25,7 @@ const started = (fields: object) => ({ sessionUpdate: "tool_call", toolCallId: "
 const updated = (fields: object) => ({ sessionUpdate: "tool_call_update", toolCallId: "c", ...fields });
 
 describe("a message", () => {
-  it("is finished by the next message, by something else, or by the prompt's end", () => {
+  it("is completed by the next message, by another update, or by the prompt's end", () => {
     const { passed } = translate([
       says("One ", "a"),
       says("two", "a"),
@@ -56,7 +56,7 @@ describe("a message", () => {
 });
 
 describe("a tool call", () => {
-  it("is announced as it comes once an agent has opened many, not all of them at the prompt's end", () => {
+  it("is announced at once if many calls are open, not only at the prompt's end", () => {
     const passed: AgentUpdate[] = [];
     const updates = new Updates((update) => passed.push(update));
     updates.startPrompt();
@@ -92,7 +92,7 @@ describe("a tool call", () => {
     );
   });
 
-  it("of Codex has its output and exit code from the terminal it takes us for", () => {
+  it("of Codex has its output and exit code from the terminal fields", () => {
     const { passed } = translate([
       started({
         kind: "execute",
@@ -125,7 +125,7 @@ describe("a tool call", () => {
     assert.equal(passed[1]?.kind === "toolResult" && passed[1].exitCode, 0);
   });
 
-  it("that never ended is announced and given no end", () => {
+  it("that never ended is announced and gets no result", () => {
     const { passed } = translate([started({ title: "slow", status: "pending" })]);
     assert.deepEqual(
       passed.map((update) => update.kind),
@@ -145,7 +145,7 @@ describe("a tool call", () => {
 });
 
 describe("the end of a prompt", () => {
-  it("is an error where Codex reported one as a normal end", () => {
+  it("is an error if Codex reported an error as a normal end", () => {
     const status = { codex: { threadStatus: { type: "systemError" } } };
     const { end } = translate([
       says("stream disconnected"),
@@ -174,7 +174,7 @@ describe("the end of a prompt", () => {
 });
 
 describe("a replay", () => {
-  it("keeps a tool's result only if the tool was ours, every call behind its prompt, and the last text after the last prompt", () => {
+  it("keeps our tools' results, the number of calls after each prompt, and the last text after the last prompt", () => {
     const updates = new Updates(() => assert.fail("a replay is not news"));
     updates.startReplay();
     const user = (words: string, messageId: string) =>
@@ -208,8 +208,8 @@ describe("a replay", () => {
   });
 });
 
-describe("what an agent tells of its vendor's limits", () => {
-  it("is remembered until it tells anew", () => {
+describe("what an agent reports about its vendor's limits", () => {
+  it("is remembered until the next report", () => {
     const updates = new Updates(() => undefined);
     const told = (meta: object): void =>
       updates.take({ sessionUpdate: "usage_update", used: 1, size: 2, _meta: meta } as SessionUpdate);
@@ -222,7 +222,7 @@ describe("what an agent tells of its vendor's limits", () => {
 });
 
 describe("the tools that a prompt called", () => {
-  it("are counted, because the model is called again after each, and each prompt counts anew", () => {
+  it("are counted for each prompt, because the model is called again after each tool", () => {
     const call = started({ title: "ls", kind: "execute", rawInput: { command: "ls" } });
     assert.equal(translate([call, updated({ status: "completed" }), says("done")]).end.toolCalls, 1);
     assert.equal(translate([says("done")]).end.toolCalls, 0);

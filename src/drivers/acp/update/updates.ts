@@ -127,8 +127,8 @@ export class Updates {
     this.#emitCalls(null);
   }
 
-  retrying(told: Retrying): void {
-    if (this.#mode !== "replay") this.#emit({ kind: "retrying", ...told });
+  retrying(call: Retrying): void {
+    if (this.#mode !== "replay") this.#emit({ kind: "retrying", ...call });
   }
 
   #chunk(what: "text" | "thought", text: string, messageId: string | null | undefined): void {
@@ -181,9 +181,9 @@ export class Updates {
   /** The summary comes whole in this update, or in chunks before it. */
   #compaction({ compactionId, status, summary }: CompactionUpdate): void {
     if (status === "in_progress") return;
-    const told = this.#summaries.get(compactionId) ?? "";
+    const chunks = this.#summaries.get(compactionId) ?? "";
     this.#summaries.delete(compactionId);
-    const text = (summary ?? []).map(textOf).join("\n").trim() || told.trim();
+    const text = (summary ?? []).map(textOf).join("\n").trim() || chunks.trim();
     if (status !== "completed" || text === "") return;
     this.endMessage();
     this.#emit({ kind: "compaction", summary: text });

@@ -1,11 +1,9 @@
 import { join } from "node:path";
-import { serversWith } from "../../acp/dialect.ts";
+import { type CallUsage, type Retrying, serversWith } from "../../acp/dialect.ts";
 import { ownToolAfter, SERVER_NAME } from "../../acp/update/own-tool.ts";
-import type { CallUsage, Retrying } from "../../acp/dialect.ts";
 import { type Fields, fieldsOf, isFields, numberOf } from "../../../text/fields.ts";
 import { allowedTools } from "../tools.ts";
-import { NETWORK, TOOL_MS } from "../vendor.ts";
-import type { Look, Vendor } from "../vendor.ts";
+import { type Look, NETWORK, TOOL_MS, type Vendor } from "../vendor.ts";
 
 /** Claude Code's own sub-agents would be children that no caller can see, stop or account for. */
 const OWN_AGENTS = ["Agent", "Task", "Workflow", "ListAgents", "SendMessage"];

@@ -2,8 +2,7 @@ import { join } from "node:path";
 import { knownOwnTool, SERVER_NAME } from "../../acp/update/own-tool.ts";
 import { fieldsOf } from "../../../text/fields.ts";
 import type { OpenRequest } from "../../port.ts";
-import { NETWORK, TOOL_MS } from "../vendor.ts";
-import type { Look, Vendor } from "../vendor.ts";
+import { type Look, NETWORK, TOOL_MS, type Vendor } from "../vendor.ts";
 
 /**
  * Codex through its ACP adapter. Our tools are set in its configuration, because over the protocol a call may

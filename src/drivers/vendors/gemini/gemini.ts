@@ -4,8 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { ownToolAfter, SERVER_NAME } from "../../acp/update/own-tool.ts";
 import { deniedTools } from "../tools.ts";
-import { NETWORK } from "../vendor.ts";
-import type { Look, Surroundings, Vendor } from "../vendor.ts";
+import { type Look, NETWORK, type Surroundings, type Vendor } from "../vendor.ts";
 
 const TOOLS = {
   Read: ["read_file", "read_many_files"],
@@ -53,13 +52,13 @@ export const gemini: Vendor = {
     args: [
       "--admin-policy",
       writePolicy(at, deniedTools(TOOLS, request)),
-      ...(request.servers === null ? [] : serverWords(request.servers)),
+      ...(request.servers === null ? [] : serverArguments(request.servers)),
     ],
     env: { GEMINI_CLI_TRUST_WORKSPACE: "true", GEMINI_CLI_NO_RELAUNCH: "1" },
   }),
 };
 
-function serverWords(servers: readonly string[]): string[] {
+function serverArguments(servers: readonly string[]): string[] {
   return [SERVER_NAME, ...servers].flatMap((name) => ["--allowed-mcp-server-names", name]);
 }
 

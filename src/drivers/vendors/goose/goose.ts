@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { NETWORK, TOOL_MS } from "../vendor.ts";
-import type { Look, Vendor } from "../vendor.ts";
+import { type Look, NETWORK, TOOL_MS, type Vendor } from "../vendor.ts";
 
 /** Goose has a single permission setting and no sandbox. */
 export const goose: Vendor = {

@@ -2,8 +2,7 @@ import { join } from "node:path";
 import type { Permission } from "../../../contract/index.ts";
 import { ownToolAfter, SERVER_NAME } from "../../acp/update/own-tool.ts";
 import { deniedTools } from "../tools.ts";
-import { NETWORK, TOOL_MS } from "../vendor.ts";
-import type { Look, Vendor } from "../vendor.ts";
+import { type Look, NETWORK, TOOL_MS, type Vendor } from "../vendor.ts";
 
 const MORE_KEYS = ["OPENROUTER_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY"];
 
