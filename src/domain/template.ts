@@ -31,17 +31,14 @@ export function templateProblem(template: string): string | null {
 
 type Compiled = { readonly ok: true; readonly run: (context: TemplateContext) => string } | Problem;
 
-/** Compiled templates; the oldest is evicted. The cache changes the cost of a call, never its result. */
+/** Compiled templates. The cache changes the cost of a call, never its result. */
 const cache = new Map<string, Compiled>();
 
 function compiledOf(template: string): Compiled {
   const known = cache.get(template);
   if (known !== undefined) return known;
   const compiled = compile(template);
-  if (cache.size >= cacheMax) {
-    const oldest = cache.keys().next();
-    if (oldest.done === false) cache.delete(oldest.value);
-  }
+  if (cache.size >= cacheMax) cache.clear();
   cache.set(template, compiled);
   return compiled;
 }

@@ -35,17 +35,14 @@ export function needsNoAnswer(type: string): boolean {
 
 /** Returns the actions that may answer a trigger of this type; empty means free text. */
 export function actionsOf(type: string): readonly string[] {
-  switch (type) {
-    case "plan_review":
-      return ["approve", "edit", "cancel"];
-    case "permission":
-      return ["allow", "deny"];
-    case "session_complete":
-      return ["followUp", "ack"];
-    default:
-      return [];
-  }
+  return ACTIONS.get(type) ?? [];
 }
+
+const ACTIONS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["plan_review", ["approve", "edit", "cancel"]],
+  ["permission", ["allow", "deny"]],
+  ["session_complete", ["followUp", "ack"]],
+]);
 
 export interface AnswerInput {
   readonly action: string | null;

@@ -57,7 +57,7 @@ export async function addFound(context: Context, news: FamilyNews): Promise<Memb
     const newMembers = slice.map(({ row }) => row);
     const numbers = await rpc.ask("add", newMembers);
     for (const [i, { member }] of slice.entries()) member.no = numbers[i] as number;
-    context.progress.tell();
+    context.progress.publish();
   }
   return added.map(({ member }) => member).filter(isKept);
 }
@@ -182,10 +182,10 @@ export function newSession(
 ): SessionRecord {
   const { verdict, agent, scope, changedAt } = of;
   const lineage = lineageIn(catalog, member, verdict);
-  Object.assign(member, { ...lineage, state: verdict.told.judgement.state });
+  Object.assign(member, { ...lineage, state: verdict.row.judgement.state });
   const { sessionId: id, rootId } = member;
-  const identity = { id, rootId, agent, node: options.node, scope, now: Date.now() };
-  return newRow({ ...verdict.told, ...lineage, changedAt }, identity);
+  const identity = { id, rootId, agent, node: options.node, scope };
+  return newRow({ ...verdict.row, ...lineage, changedAt }, identity);
 }
 
 /** Sub-agents that were found before their root session join its family now. */

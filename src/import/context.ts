@@ -1,7 +1,6 @@
 import type { HistoryProblem, HistoryScan } from "../contract/index.ts";
 import { newScan } from "../domain/history-scan.ts";
 import type { HistoryReader } from "../history/port.ts";
-import type { judgeTree, replaysOf } from "../history/state/trees.ts";
 import type { Catalog } from "./catalog.ts";
 import type { ThreadRpc } from "../system/thread-rpc.ts";
 import type { CurrentTasks } from "./thread/current-tasks.ts";
@@ -21,8 +20,6 @@ export interface Context {
   readonly catalog: Catalog;
   readonly options: ImportOptions;
   readonly readings: readonly Reading[];
-  readonly judge: typeof judgeTree;
-  readonly replays: typeof replaysOf;
   readonly sharedPrefixes: SharedPrefixes;
   readonly live: LiveList;
   /** By key: when its file was last seen to grow. */
@@ -62,7 +59,7 @@ export function seenWorking({ grown }: Context, now: number): Map<string, string
   return seen;
 }
 
-const TELL_MS = 250;
+const PUBLISH_MS = 250;
 const PROBLEMS_MAX = 200;
 
 export type Counted = Pick<HistoryScan, "found" | "excluded" | "files" | "filesRead" | "bytes" | "bytesRead">;
@@ -85,11 +82,11 @@ export class ProgressPublisher {
     if (this.problems.length < PROBLEMS_MAX) this.problems.push(problem);
   }
 
-  tell(): void {
-    this.#timer ??= setTimeout(() => void this.tellNow(), TELL_MS);
+  publish(): void {
+    this.#timer ??= setTimeout(() => void this.publishNow(), PUBLISH_MS);
   }
 
-  async tellNow(): Promise<void> {
+  async publishNow(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     Object.assign(this.scan, this.#count());

@@ -1,14 +1,14 @@
 import type { AgentStatus } from "../contract/index.ts";
 import type { Family, FamilyMember } from "../history/state/family.ts";
+import type { Judgement } from "../history/state/status.ts";
 import type { HistoryReader, LiveSession } from "../history/port.ts";
-import type { judgeTree } from "../history/state/trees.ts";
+import { judgeTree } from "../history/state/trees.ts";
 import type { Catalog, Knowledge, Member } from "./catalog.ts";
 import { inlineKey } from "./identity.ts";
 import { isSkipped } from "./read.ts";
-import { type Judged, redactStatus, type Told } from "./row.ts";
+import { redactStatus, type RowInput } from "./row.ts";
 
 export interface JudgeInput {
-  readonly judge: typeof judgeTree;
   readonly reader: HistoryReader;
   readonly familyKey: string;
   /** By key; only members with their own file. */
@@ -21,7 +21,7 @@ export interface JudgeInput {
 }
 
 export interface Verdict {
-  readonly told: Omit<Told, "parentId" | "depth" | "changedAt"> & {
+  readonly row: Omit<RowInput, "parentId" | "depth" | "changedAt"> & {
     readonly parentKey: string | null;
     readonly depth: number;
   };
@@ -37,7 +37,7 @@ export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
   const members = membersOf(known);
   const root = members.find(({ key, facts }) => key === familyKey && !facts.isSubagent) ?? null;
   const tree = { root, members: members.filter((member) => member !== root) };
-  const family = input.judge(input.reader, tree, {
+  const family = judgeTree(input.reader, tree, {
     listed: input.listed,
     seenWorking: stillWorking(input, members, root),
     isRecent: input.isRecent,
@@ -49,8 +49,8 @@ export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
   if (root !== null && family.judgement !== null) {
     const own = { cwd: null, callId: null, link: null, parentKey: null, depth: 0 };
     const judgement = unsure.has(root.key) ? lessSure(family.judgement) : family.judgement;
-    const told = { facts: root.facts, judgement, ...own };
-    verdicts.set(root.key, { told, status: null, missing: missing.get(root.key) ?? [] });
+    const row = { facts: root.facts, judgement, ...own };
+    verdicts.set(root.key, { row, status: null, missing: missing.get(root.key) ?? [] });
   }
   for (const { key, parentKey, link, ...judged } of family.agents) {
     const own = key === null ? undefined : facts.get(key);
@@ -59,7 +59,7 @@ export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
     const judgement = isUnsure ? lessSure(judged.judgement) : judged.judgement;
     const { confidence, reason: evidence } = judgement;
     const status = isUnsure ? { ...judged.status, confidence, evidence } : judged.status;
-    const told = {
+    const row = {
       facts: own,
       judgement,
       cwd: root?.facts.cwd ?? null,
@@ -68,13 +68,13 @@ export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
       parentKey,
       depth: status.depth,
     };
-    verdicts.set(key, { told, status: redactStatus(status), missing: missing.get(key) ?? [] });
+    verdicts.set(key, { row, status: redactStatus(status), missing: missing.get(key) ?? [] });
   }
   return verdicts;
 }
 
 /** A line that could not be read may contradict the verdict. */
-function lessSure(judged: Judged): Judged {
+function lessSure(judged: Judgement): Judgement {
   const confidence = judged.confidence === "certain" ? "likely" : "guess";
   const reason = `${judged.reason}; a line of the file was too long to be read`;
   return { ...judged, confidence, reason };
@@ -118,11 +118,11 @@ function missingOf(family: Family): Map<string, AgentStatus[]> {
 export function lineageIn(
   catalog: Catalog,
   { key, familyKey }: Pick<Member, "key" | "familyKey">,
-  { told }: Verdict,
+  { row }: Verdict,
 ): { parentId: string | null; depth: number } {
   const top = catalog.members.get(familyKey);
   const base = top?.kind === "ours" ? (top.depth ?? 0) : 0;
   if (key === familyKey) return { parentId: null, depth: base };
-  const parent = catalog.members.get(told.parentKey ?? familyKey);
-  return { parentId: parent?.sessionId ?? null, depth: base + told.depth };
+  const parent = catalog.members.get(row.parentKey ?? familyKey);
+  return { parentId: parent?.sessionId ?? null, depth: base + row.depth };
 }

@@ -87,9 +87,8 @@ export async function judgeNow(
   asked: FamilyAsked & { reading: Reading },
 ): Promise<Map<string, Verdict>> {
   const { familyKey, known, reading } = asked;
-  const { judge } = context;
   const liveness = await livenessIn(context, asked);
-  const verdicts = judgeFamily({ judge, reader: reading.reader, familyKey, known, ...liveness });
+  const verdicts = judgeFamily({ reader: reading.reader, familyKey, known, ...liveness });
   doubt(context, { familyKey, known, verdicts });
   return verdicts;
 }
@@ -137,7 +136,7 @@ function doubt(
   context: Context,
   { familyKey, known, verdicts }: FamilyAsked & { verdicts: ReadonlyMap<string, Verdict> },
 ): void {
-  const isDoubtful = [...verdicts.values()].some(({ told: { judgement } }) => {
+  const isDoubtful = [...verdicts.values()].some(({ row: { judgement } }) => {
     const isCutOff = judgement.state === "interrupted" || judgement.state === "orphaned";
     return isCutOff && judgement.confidence === "likely";
   });

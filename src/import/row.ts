@@ -1,17 +1,18 @@
 import { CallbackConfig } from "../contract/index.ts";
-import type { AgentStatus, Evidence, HistoryState } from "../contract/index.ts";
+import type { AgentStatus, Evidence } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
 import { importedOutcome, importedStatus } from "../domain/imported.ts";
 import { redact } from "../secrets/redact.ts";
 import { NEW_SESSION, unmanagedEffective } from "../store/port/new-session.ts";
 import type { SessionFacts } from "../history/port.ts";
+import type { Judgement } from "../history/state/status.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 import { shortLine } from "../text/fence.ts";
 import { NO_USAGE } from "../contract/no-usage.ts";
 
-export interface Told {
+export interface RowInput {
   readonly facts: SessionFacts;
-  readonly judgement: Judged;
+  readonly judgement: Judgement;
   readonly parentId: string | null;
   readonly depth: number;
   /** The root session's folder, for a session that does not record its own. */
@@ -21,57 +22,39 @@ export interface Told {
   readonly link: string | null;
 }
 
-export interface Judged {
-  readonly state: HistoryState;
-  readonly reason: string;
-  readonly confidence: Evidence["confidence"];
-  readonly error: string | null;
-  readonly at: number | null;
-}
-
-export interface RowIdentity {
-  readonly id: string;
-  readonly rootId: string;
-  readonly agent: string;
-  readonly node: string;
-  readonly scope: string;
-  readonly now: number;
-}
-
 const TITLE_MAX = 120;
 
 /** Returns the row of a session that was read from disk. It has no rounds, inbox or turns in Kinfold. */
-export function newRow(told: Told, identity: RowIdentity): SessionRecord {
-  const { id, rootId, agent, node, scope, now } = identity;
-  const createdAt = Math.round(told.facts.createdAt ?? told.changedAt);
+export function newRow(
+  row: RowInput,
+  identity: Pick<SessionRecord, "id" | "rootId" | "agent" | "node" | "scope">,
+): SessionRecord {
+  const { id, agent, node } = identity;
+  const createdAt = Math.round(row.facts.createdAt ?? row.changedAt);
   return {
     ...NEW_SESSION,
-    id,
-    rootId,
+    ...identity,
     shortId: shortId(id),
     name: null,
-    agent,
     profile: "default",
-    node,
     origin: "imported",
     source: "import",
-    scope,
     callback: CallbackConfig.parse({ enabled: false }),
     onParentEnd: "cancel",
-    agentSessionId: plain(told.facts.id),
+    agentSessionId: plain(row.facts.id),
     // Work done elsewhere does not need a person's attention.
     seen: true,
     createdAt,
     key: null,
     keyCaller: null,
     keyHash: null,
-    ...rowPatch(told, { agent, node, now }),
+    ...rowPatch(row, { agent, node, now: Date.now() }),
   };
 }
 
 /** Returns all fields that may change as its file, or its family, grows. */
-export function rowPatch(told: Told, at: { agent: string; node: string; now: number }) {
-  const { facts, judgement, parentId, depth, changedAt } = told;
+export function rowPatch(row: RowInput, at: { agent: string; node: string; now: number }) {
+  const { facts, judgement, parentId, depth, changedAt } = row;
   const lastActivityAt = Math.round(facts.lastAt ?? changedAt);
   const evidence: Evidence = {
     state: judgement.state,
@@ -80,7 +63,7 @@ export function rowPatch(told: Told, at: { agent: string; node: string; now: num
     at: Math.round(judgement.at ?? lastActivityAt),
   };
   const isEnded = importedStatus(evidence).status === "ended";
-  const cwd = plain(facts.cwd ?? told.cwd ?? "");
+  const cwd = plain(facts.cwd ?? row.cwd ?? "");
   const model = facts.model === null ? null : plain(facts.model);
   return {
     parentId,
@@ -88,7 +71,7 @@ export function rowPatch(told: Told, at: { agent: string; node: string; now: num
     title: titleOf(facts),
     model,
     cwd,
-    spawnConfig: asked(told),
+    spawnConfig: spawnConfigOf(row),
     effective: unmanagedEffective({
       agent: at.agent,
       agentVersion: facts.agentVersion,
@@ -135,7 +118,7 @@ function clean<T extends string | null>(text: T): T {
   return text === null ? text : (redact(text) as T);
 }
 
-function asked({ facts, callId, link }: Told): Record<string, unknown> {
+function spawnConfigOf({ facts, callId, link }: RowInput): Record<string, unknown> {
   if (!facts.isSubagent) return {};
   const { agentType, name, description } = facts;
   return {

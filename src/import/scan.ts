@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { noFacts } from "../history/facts.ts";
 import type { FoundSession, HistoryReader, SessionFacts } from "../history/port.ts";
+import { asError } from "../system/error.ts";
 import { isInside } from "../system/folder.ts";
 import { isFollowed, type Member, recordChange } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
@@ -195,7 +196,7 @@ async function takeNew(
     } catch (error) {
       // Treats them as not found: the next scan tries again, and the other families continue.
       for (const { found } of discoveries) context.catalog.drop(found.key);
-      context.progress.scan.error = error instanceof Error ? error.message : String(error);
+      context.progress.scan.error = asError(error).message;
     }
   }
   return added;
@@ -218,8 +219,8 @@ async function lookInto(
       return { ...own, facts: redactFacts(facts), problem: why, isEmpty };
     });
   } catch (error) {
-    const { message } = error instanceof Error ? error : new Error(String(error));
-    progress.problem({ format: found.format, path: found.path, reason: message, badLines: 0 });
+    const { format, path } = found;
+    progress.problem({ format, path, reason: asError(error).message, badLines: 0 });
     return null;
   }
 }

@@ -6,6 +6,7 @@ import { noLongerDoubted } from "./live-list.ts";
 import { scan, scanNear } from "./scan.ts";
 import { Watch } from "./watch.ts";
 import { Work } from "./work.ts";
+import { asError } from "../system/error.ts";
 
 /** Changes within this time are handled together. */
 const GATHER_MS = 60;
@@ -50,13 +51,13 @@ export class Scheduler {
   constructor(context: Context) {
     this.#context = context;
     this.#work = new Work(context);
-    this.#watch = new Watch((file) => this.#heard(file));
+    this.#watch = new Watch((file) => this.#fileChanged(file));
     const { signal, progress } = context;
     this.#queue = new WorkQueue({
       limits: LIMITS,
       signal,
       onIdle: (kind) => {
-        if (kind === "changed") progress.tell();
+        if (kind === "changed") progress.publish();
         if (kind === "unread") void this.#try(() => this.#allRead());
       },
     });
@@ -70,7 +71,7 @@ export class Scheduler {
   async scanAsked(): Promise<void> {
     const { progress } = this.#context;
     Object.assign(progress.scan, { startedAt: Date.now(), phase: "listing", error: null });
-    await progress.tellNow();
+    await progress.publishNow();
     await this.#scanAt(Date.now());
   }
 
@@ -109,7 +110,7 @@ export class Scheduler {
     this.#follow(this.#context.catalog.paths());
     if (isFirst) {
       progress.scan.listedAt = Date.now();
-      await progress.tellNow();
+      await progress.publishNow();
       await this.#judgeOpen();
       this.#probeLater();
     } else await this.#queue.finish("changed");
@@ -117,7 +118,7 @@ export class Scheduler {
     if (progress.scan.phase !== "listing" || progress.scan.startedAt !== startedAt) return;
     Object.assign(progress.scan, { phase: "reading", listedAt: Date.now() });
     if (this.#queue.isIdle("unread")) await this.#allRead();
-    else await progress.tellNow();
+    else await progress.publishNow();
   }
 
   async #allRead(): Promise<void> {
@@ -125,7 +126,7 @@ export class Scheduler {
     // Until everything is listed, more files to read may still appear.
     if (signal.aborted || progress.scan.phase === "listing") return;
     Object.assign(progress.scan, { phase: "watching", readAt: Date.now(), error: null });
-    await progress.tellNow();
+    await progress.publishNow();
   }
 
   #follow(files: Iterable<string>): void {
@@ -144,7 +145,7 @@ export class Scheduler {
       const isUnread = isFirst || (member.readBytes === 0 && isOld);
       this.#read(isUnread ? "unread" : "changed", [member], { rank: writtenAt });
     }
-    if (isFirst) progress.tell();
+    if (isFirst) progress.publish();
   }
 
   #read(
@@ -177,7 +178,7 @@ export class Scheduler {
     }
   }
 
-  #heard(file: string): void {
+  #fileChanged(file: string): void {
     const [member, ...others] = this.#context.catalog.byPath(file);
     if (member === undefined && this.#isForeign(file)) return;
     if (member === undefined) void this.#enter(file);
@@ -250,8 +251,8 @@ export class Scheduler {
       progress.scan.error = null;
     } catch (error) {
       if (signal.aborted) return;
-      progress.scan.error = error instanceof Error ? error.message : String(error);
-      progress.tell();
+      progress.scan.error = asError(error).message;
+      progress.publish();
     }
   }
 }

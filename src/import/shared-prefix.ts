@@ -1,4 +1,5 @@
 import { shortId } from "../contract/short-id.ts";
+import { replaysOf } from "../history/state/trees.ts";
 import type { ImportedEntry } from "../store/port/store.ts";
 import type { Context } from "./context.ts";
 import { refNumber } from "./identity.ts";
@@ -17,20 +18,21 @@ export class SharedPrefixes {
   readonly #ownerByKey = new Map<string, string>();
 
   /** Must be called before the sessions are read. */
-  async note(context: Context, discoveries: readonly Discovery[]): Promise<void> {
+  async note({ catalog, options, rpc }: Context, discoveries: readonly Discovery[]): Promise<void> {
     const tops = discoveries.filter(
       ({ found, facts, isEmpty }) => !isEmpty && !found.isSubagent && facts.firstRef !== null,
     );
     const sessions = tops.map(({ found, facts }) => ({ found, state: { facts, inline: {} } }));
-    for (const [key, owner] of context.replays(sessions)) this.#ownerByKey.set(key, owner);
+    for (const [key, owner] of replaysOf(sessions)) this.#ownerByKey.set(key, owner);
     let asked = 0;
     for (const { found, facts } of tops) {
       if (this.#ownerByKey.has(found.key)) continue;
       const name = `${found.format} ${facts.firstRef}`;
-      const mayAsk = context.catalog.hadSome && asked < ASKED_MAX;
+      const mayAsk = catalog.hadSome && asked < ASKED_MAX;
       const known = this.#byFirstRef.get(name);
       if (known === undefined && mayAsk) asked += 1;
-      const owner = known ?? (mayAsk ? await ownerOfRef(context, found.format, facts.firstRef) : null);
+      const at = { node: options.node, format: found.format, ref: refNumber(facts.firstRef ?? "") };
+      const owner = known ?? (mayAsk ? await rpc.ask("ownerOfRef", at) : null);
       if (owner !== null && owner !== found.key) this.#ownerByKey.set(found.key, owner);
       else this.#byFirstRef.set(name, found.key);
     }
@@ -40,14 +42,6 @@ export class SharedPrefixes {
     const owner = this.#ownerByKey.get(key) ?? null;
     return owner === null ? null : (this.#ownerByKey.get(owner) ?? owner);
   }
-}
-
-function ownerOfRef(
-  { rpc, options }: Context,
-  format: string,
-  firstRef: string | null,
-): Promise<string | null> {
-  return rpc.ask("ownerOfRef", { node: options.node, format, ref: refNumber(firstRef ?? "") });
 }
 
 /** Drops the entries that another session already has from one that continues it. */

@@ -3,6 +3,7 @@ import { type Knowledge, type Member, recordChange, storedFields } from "./catal
 import type { Context, Reading } from "./context.ts";
 import { inlineKey, sessionIdOf } from "./identity.ts";
 import { lineageIn, type Verdict } from "./judge.ts";
+import { asError } from "../system/error.ts";
 import { ThreadRpcError } from "../system/thread-rpc.ts";
 import { judgeNow, noticeGrowth } from "./live-list.ts";
 import type { MemberChange } from "./thread/protocol.ts";
@@ -88,15 +89,15 @@ export class Work {
       inside: (agentId: string, batch: ReadBatch) => this.#inside(member, agentId, batch),
       rewritten: this.#rewritten,
       prefixFilter: await this.#prefixFilterOf(member),
-      onBytes: () => progress.tell(),
+      onBytes: () => progress.publish(),
     };
     const isLong = member.sizeBytes - readBytes > LONG_BYTES;
     const read = await this.#readFile(outbox, request, isLong).catch((error: unknown) => {
       if (error instanceof ThreadRpcError || signal.aborted) throw error;
-      return error instanceof Error ? error : new Error(String(error));
+      return asError(error);
     });
     member.readStamp = stamp;
-    progress.tell();
+    progress.publish();
     // A file that cannot be read is retried when it changes; everything else continues.
     if (read instanceof Error) {
       await outbox.change([recordChange(member, { problem: read.message, readStamp: stamp })]);
@@ -159,11 +160,11 @@ export class Work {
   #news(member: Member, verdict: Verdict, { reader }: Reading): MemberChange | null {
     const { options, catalog } = this.#context;
     const lineage = lineageIn(catalog, member, verdict);
-    const told = { ...verdict.told, ...lineage, changedAt: member.found?.changedAt ?? Date.now() };
+    const row = { ...verdict.row, ...lineage, changedAt: member.found?.changedAt ?? Date.now() };
     const { agent } = reader;
-    const cwd = told.facts.cwd ?? told.cwd ?? member.cwd;
-    Object.assign(member, { ...lineage, cwd, state: told.judgement.state });
-    const patch = rowPatch(told, { agent, node: options.node, now: 0 });
+    const cwd = row.facts.cwd ?? row.cwd ?? member.cwd;
+    Object.assign(member, { ...lineage, cwd, state: row.judgement.state });
+    const patch = rowPatch(row, { agent, node: options.node, now: 0 });
     const record = {
       status: verdict.status,
       missing: verdict.missing.length === 0 ? null : [...verdict.missing],
@@ -187,8 +188,8 @@ export class Work {
     if (facts === undefined) return host;
     const judgement = { state: "unknown", reason: "not read to its end", confidence: "guess" } as const;
     const own = { cwd: state.facts.cwd, callId: null, link: null, parentKey: host.key, depth: 1 };
-    const told = { facts: redactFacts(facts), judgement: { ...judgement, error: null, at: null }, ...own };
-    return this.#addRow(host, key, { told, status: null, missing: [] });
+    const row = { facts: redactFacts(facts), judgement: { ...judgement, error: null, at: null }, ...own };
+    return this.#addRow(host, key, { row, status: null, missing: [] });
   }
 
   async #addInside(
@@ -204,7 +205,7 @@ export class Work {
   async #addRow(host: Member, key: string, verdict: Verdict): Promise<Member> {
     const { catalog, rpc, options } = this.#context;
     const { agent } = this.#readingOf(host).reader;
-    const own = { key, agentId: verdict.told.facts.id, hostKey: host.key, sessionId: sessionIdOf(key) };
+    const own = { key, agentId: verdict.row.facts.id, hostKey: host.key, sessionId: sessionIdOf(key) };
     const kind = host.kind === "ours" ? "imported" : host.kind;
     const member: Member = { ...host, ...own, kind, found: null };
     const changedAt = Math.round(host.found?.changedAt ?? Date.now());

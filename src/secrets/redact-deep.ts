@@ -132,11 +132,7 @@ function record(value: Record<string, unknown>, name: string | null, walk: Walk)
 }
 
 function pairName(value: Record<string, unknown>): string | null {
-  for (const key of PAIR_NAMES) {
-    const name = value[key];
-    if (typeof name === "string") return name;
-  }
-  return null;
+  return PAIR_NAMES.map((key) => value[key]).find((name) => typeof name === "string") ?? null;
 }
 
 /** Keeps keys distinct, because two keys may have been redacted to the same mark. */

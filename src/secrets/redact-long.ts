@@ -97,9 +97,7 @@ class WriteRedactions {
   }
 
   keep(text: string, shown: string): void {
-    const known = this.#known.get(text) ?? { shown, users: 0 };
-    known.users += 1;
-    this.#known.set(text, known);
+    this.#known.getOrInsertComputed(text, () => ({ shown, users: 0 })).users += 1;
   }
 
   release(text: string): void {

@@ -3,7 +3,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { historyReaders } from "../../history/index.ts";
 import { systemProbe } from "../../system/process-probe.ts";
-import { judgeTree, replaysOf } from "../../history/state/trees.ts";
 import { Catalog, countAll } from "../catalog.ts";
 import { type Context, ProgressPublisher } from "../context.ts";
 import { Scheduler } from "../scheduler.ts";
@@ -46,8 +45,6 @@ const context: Context = {
   catalog,
   options,
   readings,
-  judge: judgeTree,
-  replays: replaysOf,
   sharedPrefixes: new SharedPrefixes(),
   live: new LiveList({
     probe: systemProbe,

@@ -209,11 +209,10 @@ function runOver(
 const CLOSING = new Map<string, RegExp>();
 
 function closing(text: string, start: number, quote: string): number {
-  let found = CLOSING.get(quote);
-  if (found === undefined) {
-    found = new RegExp(String.raw`(?<!\\)${quote.replaceAll("\\", "\\\\")}|[\n\r]`, "g");
-    CLOSING.set(quote, found);
-  }
+  const found = CLOSING.getOrInsertComputed(
+    quote,
+    () => new RegExp(String.raw`(?<!\\)${quote.replaceAll("\\", "\\\\")}|[\n\r]`, "g"),
+  );
   found.lastIndex = start;
   return found.exec(text)?.index ?? text.length;
 }

@@ -39,12 +39,8 @@ const KNOWN_NAME_MAX = 24;
 export function nameSays(name: string): Named | null {
   if (name.length > NAME_MAX) return null;
   if (name.length > KNOWN_NAME_MAX) return meaningOf(name);
-  let says = known.get(name);
-  if (says !== undefined) return says;
-  says = meaningOf(name);
-  if (known.size >= KNOWN_MAX) known.clear();
-  known.set(name, says);
-  return says;
+  if (known.size > KNOWN_MAX) known.clear();
+  return known.getOrInsertComputed(name, meaningOf);
 }
 
 function meaningOf(name: string): Named | null {
