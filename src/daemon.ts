@@ -41,7 +41,7 @@ import type { Store } from "./store/port/store.ts";
 import type { StoreTrouble } from "./store/problem.ts";
 import type { Reaper } from "./system/process.ts";
 
-export interface DaemonOptions {
+interface DaemonOptions {
   readonly paths: Paths;
   readonly config: Config;
   readonly log: Log;
@@ -195,31 +195,17 @@ async function compose(parts: Parts): Promise<Daemon> {
     stops.push(() => service.stop());
   }
   const { pid } = process;
-  announce(paths.daemonFile, { pid, url, startedAt, boot }, stops);
+  writeDaemonFile(paths.daemonFile, { pid, url, startedAt, boot, processStart: processStart(pid) });
+  stops.push(async () => removeDaemonFile(paths.daemonFile, boot));
   log.info({ url, pid, store: store.kind, node: store.node }, "kinfold is up");
   return { url, token, store, stop };
 }
 
 function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projectCeiling"> {
   return {
-    profiles: async (cwd) => {
-      const { loadProfiles } = await import("./config/profile.ts");
-      return loadProfiles({ home, project: cwd });
-    },
-    projectCeiling: async (cwd) => {
-      const { readProjectCeiling } = await import("./config/project-ceiling.ts");
-      return readProjectCeiling(cwd);
-    },
+    profiles: async (cwd) => (await import("./config/profile.ts")).loadProfiles({ home, project: cwd }),
+    projectCeiling: async (cwd) => (await import("./config/project-ceiling.ts")).readProjectCeiling(cwd),
   };
-}
-
-function announce(
-  file: string,
-  facts: { pid: number; url: string; startedAt: number; boot: string },
-  stops: (() => Promise<void>)[],
-): void {
-  writeDaemonFile(file, { ...facts, processStart: processStart(facts.pid) });
-  stops.push(async () => removeDaemonFile(file, facts.boot));
 }
 
 /** Both modules are loaded on first use, because a start does not need them. */
@@ -237,16 +223,9 @@ async function personToken(paths: Paths, store: Store): Promise<string> {
   const token = readFileSync(paths.token, "utf8").trim();
   const hash = hashOf(token);
   if ((await store.read.tokens.byHash(hash)) === null) {
-    await store.addToken({
-      hash,
-      kind: "person",
-      sessionId: null,
-      rootId: null,
-      fence: null,
-      name: "you",
-      createdAt: Date.now(),
-      ...NEW_TOKEN,
-    });
+    const noSession = { sessionId: null, rootId: null, fence: null };
+    const createdAt = Date.now();
+    await store.addToken({ hash, kind: "person", name: "you", createdAt, ...noSession, ...NEW_TOKEN });
   }
   return token;
 }

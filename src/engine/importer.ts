@@ -18,10 +18,6 @@ const STOP_MS = 2_000;
  */
 const MEMORY = { maxYoungGenerationSizeMb: 48, maxOldGenerationSizeMb: 224 } as const;
 
-export interface ImporterOptions {
-  readonly memory?: ResourceLimits;
-}
-
 /**
  * Imports the sessions that agents left on disk and keeps them up to date, once a caller has asked for it. A
  * separate thread does all the reading; it starts on demand and sends every write to this thread.
@@ -39,7 +35,7 @@ export class Importer implements Service {
   #count = 0;
   #isStopped = false;
 
-  constructor(deps: EngineDeps, userHome: UserHome, { memory = MEMORY }: ImporterOptions = {}) {
+  constructor(deps: EngineDeps, userHome: UserHome, { memory = MEMORY }: { memory?: ResourceLimits } = {}) {
     this.#deps = deps;
     this.#userHome = userHome;
     this.#memory = memory;

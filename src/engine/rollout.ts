@@ -228,35 +228,17 @@ async function lineOf(
 }
 
 function contextOf(session: SessionRecord, turn: TurnRecord): Record<string, unknown> {
-  const { id, index, round, kind, startedAt } = turn;
-  const { cwd, model, effective } = session;
-  return {
-    turn_id: id,
-    index,
-    round,
-    kind,
-    started_at: iso(startedAt),
-    cwd,
-    model,
-    permission: effective.permission,
-  };
+  const { id: turn_id, index, round, kind } = turn;
+  const { cwd, model } = session;
+  const { permission } = session.effective;
+  return { turn_id, index, round, kind, started_at: iso(turn.startedAt), cwd, model, permission };
 }
 
 function metaOf(session: SessionRecord): Record<string, unknown> {
-  return {
-    id: session.id,
-    timestamp: iso(session.createdAt),
-    source: session.source,
-    parent_id: session.parentId,
-    root_id: session.rootId,
-    name: session.name,
-    agent: session.agent,
-    model: session.model,
-    profile: session.profile,
-    scope: session.scope,
-    cwd: session.cwd,
-    effective: session.effective,
-  };
+  const { id, source, name, agent, model, profile, scope, cwd, effective } = session;
+  const timestamp = iso(session.createdAt);
+  const lineage = { parent_id: session.parentId, root_id: session.rootId };
+  return { id, timestamp, source, ...lineage, name, agent, model, profile, scope, cwd, effective };
 }
 
 /**

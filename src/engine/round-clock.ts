@@ -1,5 +1,5 @@
 import { limitReason } from "../domain/budget.ts";
-import { budgetOf, clockOf } from "../kernel/budget.ts";
+import { clockOf } from "../kernel/budget.ts";
 import { raiseError, unpark } from "../kernel/park.ts";
 import { closeRound } from "../kernel/round.ts";
 import type { SessionRecord, Tx } from "../store/port/store.ts";
@@ -48,6 +48,7 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
 export async function forgetDowntime(deps: EngineDeps): Promise<void> {
   const { store } = deps;
   const open = await store.read.sessions.withOpenRound(store.node);
+  const isTimed = ({ effective }: SessionRecord): boolean => effective.limits.minutes !== undefined;
   const timed = Map.groupBy(open.filter(isTimed), (session) => session.rootId);
   const asked = Map.groupBy(await store.read.triggers.withDeadline(), (trigger) => trigger.rootId);
   for (const rootId of new Set([...timed.keys(), ...asked.keys()])) {
@@ -72,10 +73,6 @@ export async function pause(tx: Tx, sessions: readonly SessionRecord[], byMs: nu
     if (session === null || !session.roundOpen) continue;
     await tx.sessions.patch(id, { pausedMs: session.pausedMs + byMs });
   }
-}
-
-function isTimed(session: SessionRecord): boolean {
-  return budgetOf(session).minutes !== undefined;
 }
 
 /** Fails a round that has no running turn: it waits for a slot, for children, or for a limit. */

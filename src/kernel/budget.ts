@@ -1,4 +1,3 @@
-import type { Budget } from "../contract/index.ts";
 import { type Account, type Asked, workedMs } from "../domain/budget.ts";
 import { isBlocking } from "../domain/trigger.ts";
 import type { Reads, SessionRecord } from "../store/port/store.ts";
@@ -16,7 +15,7 @@ export async function accountsOf(
 ): Promise<Account[]> {
   const accounts: Account[] = [];
   for (const each of await withAncestors(reads, session)) {
-    const budget = budgetOf(each);
+    const budget = each.effective.limits;
     if (budget.usd === undefined && budget.tokens === undefined && budget.turns === undefined) continue;
     const below = await reads.turns.spentBelow(each.id, withoutTurnId);
     accounts.push({
@@ -40,16 +39,12 @@ export interface Clock {
 export async function clockOf(reads: Look, session: SessionRecord, now: number): Promise<Clock | null> {
   let least: Clock | null = null;
   for (const each of await withAncestors(reads, session)) {
-    const { minutes } = budgetOf(each);
+    const { minutes } = each.effective.limits;
     if (minutes === undefined) continue;
     const leftMs = minutes * 60_000 - (await workedOf(reads, each, { now, enoughMs: minutes * 60_000 }));
     if (least === null || leftMs < least.leftMs) least = { minutes, leftMs };
   }
   return least;
-}
-
-export function budgetOf(session: SessionRecord): Budget {
-  return session.effective.limits;
 }
 
 /**

@@ -67,26 +67,17 @@ export async function liftTombstone(
   } as const;
   Object.assign(session, patch);
   await tx.sessions.patch(session.id, patch);
-  tx.append({
-    sessionId: session.id,
-    type: "session.reopened",
-    text: session.parentId === null ? null : `child session ${session.id} reopened by ${by}`,
-    data: { by },
-    at: now,
-  });
+  const text = session.parentId === null ? null : `child session ${session.id} reopened by ${by}`;
+  tx.append({ sessionId: session.id, type: "session.reopened", text, data: { by }, at: now });
   tx.wake(session.id);
 }
 
 export async function detach(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   session.detachedAt = now;
   await tx.sessions.patch(session.id, { detachedAt: now, updatedAt: now });
-  tx.append({
-    sessionId: session.id,
-    type: "session.detached",
-    text: `session ${session.id} goes on without its parent`,
-    data: { parentId: session.parentId },
-    at: now,
-  });
+  const { id: sessionId, parentId } = session;
+  const text = `session ${sessionId} goes on without its parent`;
+  tx.append({ sessionId, type: "session.detached", text, data: { parentId }, at: now });
 }
 
 async function collect(
@@ -128,12 +119,8 @@ async function markEnded(tx: Tx, session: SessionRecord, { by, reason, now }: Ca
     await tx.triggers.close(trigger.id, { status: "withdrawn", closedAt: now });
     await voidUnread(tx, trigger, now);
   }
-  tx.append({
-    sessionId: session.id,
-    type: "session.ended",
-    text: session.parentId === null ? null : `child session ${session.id} cancelled`,
-    data: { reason: "cancelled", by, note: reason },
-    at: now,
-  });
+  const text = session.parentId === null ? null : `child session ${session.id} cancelled`;
+  const data = { reason: "cancelled", by, note: reason };
+  tx.append({ sessionId: session.id, type: "session.ended", text, data, at: now });
   tx.wake(session.id);
 }

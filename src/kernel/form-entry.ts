@@ -12,22 +12,15 @@ const FORMS: ReadonlySet<string> = new Set(["ask_user_question", "plan_review"])
  * the answer. Both travel in the vendor's protocol, so no message or tool call shows them.
  */
 export async function noteAsked(tx: Tx, trigger: TriggerRecord): Promise<void> {
-  if (!isForm(trigger)) return;
   await note(tx, trigger, { author: "agent", text: askedInForm(trigger.payload), at: trigger.createdAt });
 }
 
 export async function noteAnswered(
   tx: Tx,
   trigger: TriggerRecord,
-  of: { answer: Answer; author: EntryAuthor; at: number },
+  { answer, author, at }: { answer: Answer; author: EntryAuthor; at: number },
 ): Promise<void> {
-  if (!isForm(trigger)) return;
-  const { answer, author, at } = of;
   await note(tx, trigger, { author, text: answeredInForm(trigger.payload, answer), at });
-}
-
-function isForm({ type, fence }: TriggerRecord): boolean {
-  return fence !== null && FORMS.has(type);
 }
 
 async function note(
@@ -35,6 +28,7 @@ async function note(
   trigger: TriggerRecord,
   { author, text, at }: { author: EntryAuthor; text: string; at: number },
 ): Promise<void> {
+  if (trigger.fence === null || !FORMS.has(trigger.type)) return;
   const turn = await tx.turns.running(trigger.sessionId);
   const body = { text: boundedText(text, TEXT_CHARS_MAX), input: { triggerId: trigger.id } };
   const of = { turnId: turn?.id ?? null, isSubagent: false, at } as const;

@@ -42,13 +42,9 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
   };
   Object.assign(session, patch);
   await tx.sessions.patch(session.id, patch);
-  tx.append({
-    sessionId: session.id,
-    type: "round.closed",
-    text: session.parentId === null ? null : `child session ${session.id} ${end.outcome}`,
-    data: { round: session.round, outcome: end.outcome, reason: end.reason, by: end.by },
-    at: end.now,
-  });
+  const text = session.parentId === null ? null : `child session ${session.id} ${end.outcome}`;
+  const data = { round: session.round, outcome: end.outcome, reason: end.reason, by: end.by };
+  tx.append({ sessionId: session.id, type: "round.closed", text, data, at: end.now });
   await callBackAtEnd(tx, session, await afterStep(tx, session, end));
   if (session.parentId !== null && session.detachedAt === null)
     await closeIfOver(tx, session.parentId, end.now);

@@ -34,16 +34,8 @@ export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promi
   if ((await tx.triggers.openCount(session.id)) >= order.openMax) throw tooManyOpen(order.openMax);
   const parent = order.personOnly ? null : await askableParent(tx, session);
   const toPerson = parent === null || !isWakenBy(parent, session);
-  const deadlines = deadlinesOf({
-    type: order.type,
-    raisedAt: order.now,
-    takenAt: null,
-    toPerson,
-    default: order.default,
-    parentMs: order.parentMs,
-    defaultMs: order.defaultMs,
-  });
   const { type, payload, fence, now } = order;
+  const deadlines = deadlinesOf({ ...order, raisedAt: now, takenAt: null, toPerson });
   const asked = { type, payload, default: order.default, fence, ...deadlines, now };
   const row = newTrigger({ ...asked, sessionId: session.id, toId: parent?.id ?? null, round: session.round });
   const trigger: TriggerRecord = { ...row, rootId: tx.rootId, toPerson };

@@ -43,6 +43,17 @@ export async function newProcessLease(
   return lease;
 }
 
+/** Removes a lease. If processes could not be stopped, the lease's row stays and lists them. */
+export async function closeLease(
+  tx: Tx,
+  { session, fence }: ProcessFence,
+  left: readonly ProcessIdentity[],
+): Promise<void> {
+  const descendants = left.map((each) => ({ ...each }));
+  if (left.length === 0) await tx.leases.remove(session, fence);
+  else await tx.leases.patch(session, fence, { pid: null, descendants });
+}
+
 interface Order {
   readonly session: SessionRecord;
   readonly lease: ProcessLease;

@@ -39,8 +39,9 @@ export interface Runtime {
   isHalted: boolean;
 }
 
-export interface UpdateMeter {
-  heard(update: AgentUpdate): void;
+/** Declared here and not taken from `UsageMeter`, which imports this file. */
+interface UpdateMeter {
+  onUpdate(update: AgentUpdate): void;
 }
 
 /**

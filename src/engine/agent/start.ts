@@ -1,6 +1,6 @@
 import type { AgentAnswer, AgentHandle, AgentRequest, AgentUpdate, OpenResult } from "../../drivers/port.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
-import { leaseRow, type ProcessLease } from "./process-lease.ts";
+import { closeLease, leaseRow, type ProcessLease } from "./process-lease.ts";
 import type { EngineDeps } from "../deps.ts";
 import { retryWrite } from "../retry-write.ts";
 import { asError } from "../../system/error.ts";
@@ -132,7 +132,6 @@ async function noteAgent(
   return isNoted === true;
 }
 
-/** Gives a lease back. If processes could not be stopped, the lease's row stays and lists them. */
 export async function giveBackLease(
   deps: EngineDeps,
   end: { session: SessionRecord; lease: ProcessLease; left: readonly ProcessIdentity[]; hasRun: boolean },
@@ -140,9 +139,7 @@ export async function giveBackLease(
   const { session, lease, left } = end;
   await deps.store.write(session.rootId, lease, async (tx) => {
     const at = deps.now();
-    const descendants = left.map((each) => ({ ...each }));
-    if (left.length === 0) await tx.leases.remove(session.id, lease.fence);
-    else await tx.leases.patch(session.id, lease.fence, { pid: null, descendants });
+    await closeLease(tx, lease, left);
     const data = { left: left.map((each) => ({ pid: each.pid, command: each.command })) };
     const names = left.map((each) => `pid ${each.pid} (${each.command})`);
     const text = left.length === 0 ? null : `could not be stopped: ${names.join(", ")}`;

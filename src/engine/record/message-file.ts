@@ -54,21 +54,17 @@ export class MessageFile {
   async #write(text: string): Promise<void> {
     if (this.#failure !== null) return;
     try {
-      this.#handle ??= await create(this.path);
+      this.#handle ??= await this.#create();
       await this.#handle.appendFile(text);
     } catch (error) {
       this.#failure = error as Error;
     }
   }
-}
 
-async function create(file: string): Promise<FileHandle> {
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  return open(file, "wx", 0o600);
-}
-
-export function messageFileName(turn: { id: string; attempt: number }, n: number): string {
-  return `${turn.id}-${turn.attempt}-${n}.txt`;
+  async #create(): Promise<FileHandle> {
+    await mkdir(path.dirname(this.path), { recursive: true, mode: 0o700 });
+    return open(this.path, "wx", 0o600);
+  }
 }
 
 /** Removes the message files of turns that have no entries left. */

@@ -10,7 +10,7 @@ import { keepCompactions } from "../turn/checkpoints.ts";
 import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
 import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
-import { MessageFile, messageFileName } from "./message-file.ts";
+import { MessageFile } from "./message-file.ts";
 import { fenceOf } from "../agent/process-lease.ts";
 import { activityOf, cleanEntries, entryOfUpdate } from "./update-entry.ts";
 import { shownReport } from "../../domain/session.ts";
@@ -153,7 +153,8 @@ export class Recorder {
     const { config, messageFolder, now } = this.#deps;
     const newFile = (): MessageFile => {
       this.#fileCount += 1;
-      const name = messageFileName(this.turn, this.#fileCount);
+      // `removeMessageFiles` reads the turn's id from this name.
+      const name = `${this.turn.id}-${this.turn.attempt}-${this.#fileCount}.txt`;
       return new MessageFile(path.join(messageFolder, this.turn.sessionId, name));
     };
     return new OpenMessage(kind, { at: now(), charsMax: config.limits.entryCharsMax, newFile });

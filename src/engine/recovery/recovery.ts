@@ -1,9 +1,10 @@
 import { deliveryIdsIn } from "../../domain/callback.ts";
 import { mayResume, type Recovery, recoveryOf } from "../../domain/recovery.ts";
-import { cutDraft } from "../../kernel/draft.ts";
+import { appendEntries } from "../../kernel/entry.ts";
 import { withdrawSilence } from "../../kernel/park.ts";
 import { withdrawOf } from "../../kernel/trigger.ts";
 import type { Replay } from "../../drivers/port.ts";
+import { oneLine } from "../../text/fence.ts";
 import {
   type LeaseRecord,
   type MessageRecord,
@@ -15,8 +16,8 @@ import {
 } from "../../store/port/store.ts";
 import { endBackground } from "../background.ts";
 import { appendMessages, landInTranscript, render } from "../turn/claim.ts";
-import { fenceOf, newProcessLease, type ProcessLease } from "../agent/process-lease.ts";
-import { resumePrompt } from "../turn/resume-prompt.ts";
+import type { ProcessIdentity } from "../../system/process.ts";
+import { closeLease, fenceOf, newProcessLease, type ProcessLease } from "../agent/process-lease.ts";
 import type { AgentStart } from "../agent/start.ts";
 import { AgentSlot, type Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
@@ -91,17 +92,12 @@ async function together<T>(items: readonly T[], work: (item: T) => Promise<void>
 async function dropLease(
   runtime: Runtime,
   lease: LeaseRecord,
-  left: readonly { pid: number; startTime: number | null; command: string }[],
+  left: readonly ProcessIdentity[],
 ): Promise<void> {
   // No fence: the lease's process is dead, and both statements name the lease's fence, so a newer lease is
   // safe.
   await runtime.deps.store.write(lease.rootId, async (tx) => {
-    if (left.length === 0) await tx.leases.remove(lease.sessionId, lease.fence);
-    else
-      await tx.leases.patch(lease.sessionId, lease.fence, {
-        pid: null,
-        descendants: left.map((each) => ({ ...each })),
-      });
+    await closeLease(tx, { session: lease.sessionId, fence: lease.fence }, left);
   });
 }
 
@@ -164,6 +160,16 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     return { session, turn: { ...row, ...patch }, lease, recovery, hasBegun };
   });
   return taken === STALE ? null : taken;
+}
+
+/** Turns the message that a stopped daemon or process left unfinished into an entry marked `cut`. */
+async function cutDraft(tx: Tx, sessionId: string): Promise<void> {
+  const open = await tx.drafts.ofSession(sessionId);
+  if (open === null) return;
+  await tx.drafts.remove(sessionId);
+  const { turnId, author, kind, body, isSubagent, at } = open;
+  const entry = { turnId, author, kind, body: { text: body.text, cut: true }, isSubagent, at };
+  await appendEntries(tx, sessionId, [entry]);
 }
 
 function recoveryFor(runtime: Runtime, session: SessionRecord, turn: TurnRecord): Recovery {
@@ -262,8 +268,23 @@ async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | nul
     const hasBegun = messages.length > missing.length;
     if (!hasBegun) return text;
     const children = await tx.sessions.children(session.id);
-    return resumePrompt({ cutAt: turn.startedAt, now: deps.now(), children, missing: text });
+    return resumePrompt(children, text);
   });
+}
+
+/**
+ * Makes the prompt that continues a turn after the daemon died, because no agent continues by itself.
+ * `missing` has the rendered messages that had not reached the agent.
+ */
+function resumePrompt(children: readonly SessionRecord[], missing: string): string {
+  const lines = [
+    "[Kinfold] Your turn was cut: the daemon or the computer stopped and has started again. Continue it from where it stopped.",
+    "Calls marked interrupted or aborted may have taken effect: check them before you repeat them.",
+  ];
+  const names = children.map(({ name, shortId }) => `"${oneLine(name ?? shortId, 40)}" (${shortId})`);
+  if (names.length > 0) lines.push(`Children already started: ${names.join(", ")}. Do not spawn them again.`);
+  if (missing !== "") lines.push("These messages had not reached you:", "", missing);
+  return lines.join("\n");
 }
 
 /**
@@ -284,15 +305,10 @@ async function markLostReplies(
 
 function endWithout(recovery: "settle" | "interrupt", session: SessionRecord, turn: TurnRecord): TurnEnd {
   if (recovery === "interrupt") return unknowable(NOT_LOADED);
-  return {
-    stopReason: "cancelled",
-    // The agent's session id is stored before its first prompt is sent.
-    reach: session.agentSessionId === null ? "unsent" : "unanswered",
-    outcome: "cancelled",
-    reason: turn.stopNote,
-    usage: null,
-    background: false,
-  };
+  const end = { outcome: "cancelled", reason: turn.stopNote, usage: null, background: false } as const;
+  // The agent's session id is stored before its first prompt is sent.
+  const reach = session.agentSessionId === null ? "unsent" : "unanswered";
+  return { ...end, stopReason: "cancelled", reach };
 }
 
 const RESUMED_TWICE = "it was resumed twice already";

@@ -20,13 +20,9 @@ export async function firstPromptContext(
   const hasIt = replay?.userTexts.some((text) => text.includes(HEADINGS.parent)) === true;
   if (replay !== null && (!isFirst || hasIt)) return null;
   const given = await inheritedOf(deps, session);
-  const own = isFirst
-    ? null
-    : await ownBrief(read, session, {
-        tailChars: deps.config.tailChars,
-        fenceId: turn.id.slice(-8),
-        withoutTurnId: turn.id,
-      });
+  const { tailChars } = deps.config;
+  const brief = { tailChars, fenceId: turn.id.slice(-8), withoutTurnId: turn.id };
+  const own = isFirst ? null : await ownBrief(read, session, brief);
   const parts = [given?.isSent === true ? given.text : null, own].filter((part) => part !== null);
   return parts.length === 0 ? null : parts.join("\n\n");
 }

@@ -2,7 +2,7 @@ import type { Outcome, Usage } from "../../contract/index.ts";
 import { book, parkedUntil } from "../../domain/budget.ts";
 import type { CallbackData } from "../../domain/callback.ts";
 import { type Landing, type Reach, landingOf } from "../../domain/landing.ts";
-import type { ProviderError } from "../../domain/provider-error.ts";
+import { isPassing, type ProviderError, retryPauseMs } from "../../domain/provider-error.ts";
 import { addUsage, receiptOf } from "../../domain/receipt.ts";
 import { outcomeOf } from "../../domain/session.ts";
 import type { PromptEnd } from "../../drivers/port.ts";
@@ -14,18 +14,19 @@ import {
   parkForRetry,
   raiseError,
   retryBudgets,
+  retryIn,
   withdrawSilence,
 } from "../../kernel/park.ts";
 import { withdrawOf } from "../../kernel/trigger.ts";
 import { type RoundEnd, closeIfOver, closeRound } from "../../kernel/round.ts";
-import type { MessageRecord, SessionRecord, Stale, TurnRecord, Tx } from "../../store/port/store.ts";
+import type { MessageRecord, Parked, SessionRecord, Stale, TurnRecord, Tx } from "../../store/port/store.ts";
+import { count, duration } from "../../text/quantity.ts";
 import { checkpointTurn } from "./checkpoints.ts";
 import { landInTranscript } from "./claim.ts";
 import type { EngineDeps } from "../deps.ts";
 import { fenceOf } from "../agent/process-lease.ts";
 import { retryWrite } from "../retry-write.ts";
 import { type Batch, type Recorder, writeBatch } from "../record/recorder.ts";
-import { type Retry, parkedFor, retryAfter } from "./provider-retry.ts";
 import { priceOf } from "../usage/reservation.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import { endSteering } from "./steer.ts";
@@ -265,6 +266,38 @@ async function settleRound(
   if (at.outcome === "failed")
     await raiseError(tx, session, { error: errorOf(at.turn, at.end), now: at.now });
   await closeRound(tx, session, end);
+}
+
+/** The retry after a turn that failed with a temporary error of its provider. */
+interface Retry {
+  /** Number of this retry, from 1. */
+  readonly number: number;
+  readonly isLeft: boolean;
+  /** The turn's reason; if retries are used up, it includes the number of attempts. */
+  readonly reason: string;
+}
+
+/**
+ * Returns the retry that follows; null if the error must not be retried. The number of earlier retries is in
+ * the message that began the turn.
+ */
+async function retryAfter(
+  deps: EngineDeps,
+  tx: Tx,
+  { turn, end }: { turn: TurnRecord; end: TurnEnd },
+): Promise<Retry | null> {
+  if (end.provider == null || !isPassing(end.provider) || end.errorKind !== undefined) return null;
+  const tried = Math.max(0, ...(await tx.messages.ofTurn(turn.id)).map(retryIn));
+  const isLeft = tried < deps.config.retriesMax;
+  const times = isLeft || tried === 0 ? "" : ` (tried ${count(tried + 1, "time")})`;
+  return { number: tried + 1, isLeft, reason: `${end.reason ?? "its provider failed"}${times}` };
+}
+
+function parkedFor(deps: EngineDeps, retry: Retry, now: number): Parked {
+  const { retriesMax, retryMs } = deps.config;
+  const pauseMs = retryPauseMs(retry.number, { ms: retryMs, chance: Math.random() });
+  const reason = `${retry.reason}; retry ${retry.number} of ${retriesMax} in ${duration(pauseMs)}`;
+  return { on: "limit", since: now, until: now + pauseMs, reason, retry: retry.number };
 }
 
 /** Parks a session at its vendor's usage limit until the reset, unless it is configured to fail. */

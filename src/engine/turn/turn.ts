@@ -69,7 +69,7 @@ function open(
       if (recorder !== null && !recorder.isOver) {
         recorder.record(update);
         if (update.kind === "usage") meter(runtime, slot);
-        slot.usageMeter?.heard(update);
+        slot.usageMeter?.onUpdate(update);
       } else if (slot.agent !== null && !slot.isEnding) autonomous(runtime, slot, update);
     },
     onRequest: (request) => answerRequest(runtime, slot, request),
@@ -103,17 +103,8 @@ export async function converse(runtime: Runtime, slot: AgentSlot, text: string):
   const background = isOver ? false : await agent.background(recorder.turn.startedAt);
   const { stopReason, usage, isUsagePartial = false, limitedUntil = null } = end;
   const reach = end.isAnswered ? "answered" : "unanswered";
-  return {
-    stopReason,
-    reach,
-    record,
-    reason: reasonOf(end),
-    ...providerEnd(runtime, slot, end),
-    usage,
-    isUsagePartial,
-    background,
-    limitedUntil,
-  };
+  const facts = { stopReason, reach, record, usage, isUsagePartial, background, limitedUntil } as const;
+  return { ...facts, reason: reasonOf(end), ...providerEnd(runtime, slot, end) };
 }
 
 /** Returns the provider's error in its own words; null if there is none, or if it is a usage limit. */

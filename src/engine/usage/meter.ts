@@ -51,7 +51,7 @@ export class UsageMeter {
   }
 
   /** An update follows a model call, so the file may have new usage. */
-  heard(update: AgentUpdate): void {
+  onUpdate(update: AgentUpdate): void {
     if (update.kind !== "fragment" && update.kind !== "usage") this.look();
   }
 

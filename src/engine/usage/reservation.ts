@@ -16,6 +16,8 @@ import { fenceOf } from "../agent/process-lease.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 
+type Reserved = Pick<TurnRecord, "reservedTokens" | "reservedUsd">;
+
 /**
  * Reserves a part of every budget from which a new turn spends. Parks the session and returns null if a
  * budget is used up.
@@ -24,7 +26,7 @@ export async function reserveTurn(
   deps: EngineDeps,
   tx: Tx,
   session: SessionRecord,
-): Promise<Pick<TurnRecord, "reservedTokens" | "reservedUsd"> | null> {
+): Promise<Reserved | null> {
   const accounts = await accountsOf(tx, session);
   if (accounts.length === 0) return asColumns(NOTHING);
   const largest = await tx.turns.largest(session.rootId, session.profile);
@@ -40,11 +42,7 @@ export async function reserveTurn(
 }
 
 /** Reserves what is left, even if it is nothing, for work that has begun by itself. */
-export async function reserveBegun(
-  deps: EngineDeps,
-  tx: Tx,
-  session: SessionRecord,
-): Promise<Pick<TurnRecord, "reservedTokens" | "reservedUsd">> {
+export async function reserveBegun(deps: EngineDeps, tx: Tx, session: SessionRecord): Promise<Reserved> {
   const accounts = await accountsOf(tx, session);
   const nothing = { usd: 0, tokens: 0 };
   const reservation = extend(accounts, { used: nothing, floor: floorOf(deps) });
@@ -145,6 +143,6 @@ function floorOf(deps: EngineDeps): { usd: number; tokens: number } {
   return { usd, tokens };
 }
 
-function asColumns(reserved: Amount): Pick<TurnRecord, "reservedTokens" | "reservedUsd"> {
+function asColumns(reserved: Amount): Reserved {
   return { reservedTokens: reserved.tokens, reservedUsd: reserved.usd };
 }
