@@ -2,7 +2,7 @@ import { bytes } from "../../text/quantity.ts";
 import { hash } from "node:crypto";
 import { type ByteFile, type OpenBytes, openBytes, readFully } from "./byte-file.ts";
 import { UnfinishedLine } from "./unfinished-line.ts";
-import { parseJson, TooManyValues } from "./parse-json.ts";
+import { objectOrReason } from "./parse-json.ts";
 import type { BadLine, ReadBatch } from "../port.ts";
 import type { JsonObject } from "./value.ts";
 
@@ -252,13 +252,8 @@ class LineScan {
 
 /** Returns the object in a line, or the reason why there is none. */
 function parsed(line: Buffer): JsonObject | string {
-  if (line[0] !== BRACE) return line.includes(0) ? "holds NUL bytes" : "is not a JSON object";
-  try {
-    return parseJson(line.toString("utf8")) as JsonObject;
-  } catch (error) {
-    if (error instanceof TooManyValues) return error.message;
-    return line.includes(0) ? "holds NUL bytes" : "is not JSON";
-  }
+  const value = line[0] === BRACE ? objectOrReason(line.toString("utf8")) : "is not a JSON object";
+  return typeof value === "string" && line.includes(0) ? "holds NUL bytes" : value;
 }
 
 const BRACE = 0x7b;

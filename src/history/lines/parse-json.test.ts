@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseJson } from "./parse-json.ts";
+import { objectOrReason } from "./parse-json.ts";
 
 const MANY = 600_000;
 
@@ -13,10 +13,10 @@ test("a text of more values than fit into memory is refused, whatever they are",
     `{${'"\\"":0,'.repeat(MANY)}"a":0}`,
   ];
   for (const text of texts)
-    assert.throws(() => parseJson(text), /longer than 500000 values/, text.slice(0, 12));
+    assert.equal(objectOrReason(text), "longer than 500000 values", text.slice(0, 12));
 });
 
 test("brackets and commas inside a string are not counted", () => {
   const text = '[{\\",'.repeat(MANY);
-  assert.deepEqual(parseJson(JSON.stringify({ text })), { text });
+  assert.deepEqual(objectOrReason(JSON.stringify({ text })), { text });
 });

@@ -3,32 +3,24 @@ import { asObject, type JsonObject } from "./value.ts";
 /** Commas, colons and opening brackets in one text. This many take about 50 MB as objects. */
 const VALUES_MAX = 500_000;
 
-export class TooManyValues extends Error {
-  override readonly name = "TooManyValues";
-
-  constructor() {
-    super(`longer than ${VALUES_MAX} values`);
-  }
-}
-
 /**
- * Like `JSON.parse`, for untrusted text. A text like `[[],[],[]]` takes up to 30 times its length as objects,
- * and running out of memory inside `JSON.parse` ends the whole process. So such a text is refused unparsed.
+ * Returns the object that an untrusted text encodes, or the reason why there is none. A text like
+ * `[[],[],[]]` takes up to 30 times its length as objects, and running out of memory inside `JSON.parse` ends
+ * the whole process. So such a text is refused unparsed.
  */
-export function parseJson(text: string): unknown {
-  if (hasTooManyValues(text)) throw new TooManyValues();
-  return JSON.parse(text) as unknown;
+export function objectOrReason(text: string): JsonObject | string {
+  if (hasTooManyValues(text)) return `longer than ${VALUES_MAX} values`;
+  try {
+    return asObject(JSON.parse(text)) ?? "is not a JSON object";
+  } catch {
+    return "is not JSON";
+  }
 }
 
 /** Returns null if the text is not a JSON object. */
 export function parsedObject(text: string): JsonObject | null {
   // Most texts are not JSON, and a failed parse is expensive.
-  if (!/^\s*\{/u.test(text)) return null;
-  try {
-    return asObject(parseJson(text));
-  } catch {
-    return null;
-  }
+  return /^\s*\{/u.test(text) ? asObject(objectOrReason(text)) : null;
 }
 
 const [QUOTE, BACKSLASH, COMMA, COLON, BRACE, BRACKET] = [0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x5b];

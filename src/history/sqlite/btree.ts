@@ -14,7 +14,7 @@ export function* tableRows(
   root: number,
   after = Number.NEGATIVE_INFINITY,
 ): Generator<TableRow> {
-  yield* tableBelow(new Walk(pages), root, after);
+  yield* tableBelow(visitor(pages), root, after);
 }
 
 export function tableRow(pages: Pages, root: number, rowid: number): Row | null {
@@ -27,7 +27,7 @@ export function tableRow(pages: Pages, root: number, rowid: number): Row | null 
         (at) => varint(node.page, varint(node.page, node.cell(at))[1])[0] >= rowid,
       );
       if (index === node.count) return null;
-      const found = leafCell(pages, node, node.cell(index));
+      const found = leafCell(node, index);
       return found.rowid === rowid ? new Row(pages, found.payload) : null;
     }
     node.expect(INTERIOR_TABLE);
@@ -38,12 +38,13 @@ export function tableRow(pages: Pages, root: number, rowid: number): Row | null 
 
 /** Yields the index rows whose first column is `key`, in order. Their last column is the rowid. */
 export function* indexed(pages: Pages, root: number, key: string): Generator<Row> {
-  yield* indexBelow(new Walk(pages), root, Buffer.from(key));
+  yield* indexBelow(visitor(pages), root, Buffer.from(key));
 }
 
 const DEPTH_MAX = 40;
 
 class Node {
+  readonly pages: Pages;
   readonly page: Buffer;
   readonly type: number;
   readonly count: number;
@@ -51,6 +52,7 @@ class Node {
   readonly #first: number;
 
   constructor(pages: Pages, number: number) {
+    this.pages = pages;
     this.page = pages.page(number);
     this.#start = number === 1 ? 100 : 0;
     this.type = this.page[this.#start] as number;
@@ -79,54 +81,50 @@ class Node {
   }
 }
 
+type Visit = (number: number) => Node;
+
 /** Refuses to visit a page twice: pages of a damaged file may form a cycle. */
-class Walk {
-  readonly pages: Pages;
-  readonly #seen = new Set<number>();
-
-  constructor(pages: Pages) {
-    this.pages = pages;
-  }
-
-  node(number: number): Node {
-    if (this.#seen.has(number)) throw new Error(`its page ${number} leads back to itself`);
-    this.#seen.add(number);
-    return new Node(this.pages, number);
-  }
+function visitor(pages: Pages): Visit {
+  const seen = new Set<number>();
+  return (number) => {
+    if (seen.has(number)) throw new Error(`its page ${number} leads back to itself`);
+    seen.add(number);
+    return new Node(pages, number);
+  };
 }
 
-function* tableBelow(walk: Walk, number: number, after: number): Generator<TableRow> {
-  const node = walk.node(number);
+function* tableBelow(visit: Visit, number: number, after: number): Generator<TableRow> {
+  const node = visit(number);
   if (node.type === LEAF_TABLE) {
     for (let index = 0; index < node.count; index += 1) {
-      const { rowid, payload } = leafCell(walk.pages, node, node.cell(index));
-      if (rowid > after) yield { rowid, row: new Row(walk.pages, payload) };
+      const { rowid, payload } = leafCell(node, index);
+      if (rowid > after) yield { rowid, row: new Row(node.pages, payload) };
     }
     return;
   }
   node.expect(INTERIOR_TABLE);
   const first = lowerBound(node.count, (at) => varint(node.page, node.cell(at) + 4)[0] > after);
-  for (let index = first; index <= node.count; index += 1) yield* tableBelow(walk, node.child(index), after);
+  for (let index = first; index <= node.count; index += 1) yield* tableBelow(visit, node.child(index), after);
 }
 
 /** Returns true when all remaining rows are greater than the key. */
-function* indexBelow(walk: Walk, number: number, key: Buffer): Generator<Row, boolean> {
-  const node = walk.node(number);
+function* indexBelow(visit: Visit, number: number, key: Buffer): Generator<Row, boolean> {
+  const node = visit(number);
   if (node.type !== LEAF_INDEX) node.expect(INTERIOR_INDEX);
-  const first = lowerBound(node.count, (at) => order(indexRow(walk.pages, node, at), key) >= 0);
+  const first = lowerBound(node.count, (at) => order(indexRow(node, at), key) >= 0);
   for (let index = first; index < node.count; index += 1) {
-    if (node.isInterior && (yield* indexBelow(walk, node.child(index), key))) return true;
-    const row = indexRow(walk.pages, node, index);
+    if (node.isInterior && (yield* indexBelow(visit, node.child(index), key))) return true;
+    const row = indexRow(node, index);
     if (order(row, key) > 0) return true;
     yield row;
   }
-  return node.isInterior ? yield* indexBelow(walk, node.child(node.count), key) : false;
+  return node.isInterior ? yield* indexBelow(visit, node.child(node.count), key) : false;
 }
 
-function indexRow(pages: Pages, node: Node, index: number): Row {
+function indexRow(node: Node, index: number): Row {
   const at = node.cell(index);
   const [bytes, start] = varint(node.page, node.isInterior ? at + 4 : at);
-  return new Row(pages, payloadAt(pages, node.page, { start, bytes, isIndex: true }));
+  return new Row(node.pages, payloadAt(node, { start, bytes, isIndex: true }));
 }
 
 /** NULL and numbers sort before all texts. */
@@ -145,16 +143,15 @@ function lowerBound(count: number, holds: (index: number) => boolean): number {
   return low;
 }
 
-function leafCell(pages: Pages, { page }: Node, at: number): { rowid: number; payload: Payload } {
-  const [bytes, afterBytes] = varint(page, at);
-  const [rowid, start] = varint(page, afterBytes);
-  return { rowid, payload: payloadAt(pages, page, { start, bytes, isIndex: false }) };
+function leafCell(node: Node, index: number): { rowid: number; payload: Payload } {
+  const [bytes, afterBytes] = varint(node.page, node.cell(index));
+  const [rowid, start] = varint(node.page, afterBytes);
+  return { rowid, payload: payloadAt(node, { start, bytes, isIndex: false }) };
 }
 
 /** SQLite's file format defines how much of a payload is in the page itself. */
 function payloadAt(
-  { usableBytes }: Pages,
-  page: Buffer,
+  { page, pages: { usableBytes } }: Node,
   { start, bytes, isIndex }: { start: number; bytes: number; isIndex: boolean },
 ): Payload {
   const max = isIndex ? Math.floor(((usableBytes - 12) * 64) / 255) - 23 : usableBytes - 35;

@@ -1,3 +1,4 @@
+import { asNumber, asText } from "../lines/value.ts";
 import { indexed, tableRow, tableRows } from "./btree.ts";
 import { openPages, type Pages } from "./pages.ts";
 import type { Row, Value } from "./record.ts";
@@ -127,14 +128,8 @@ function nameAll(rowid: number, find: () => Row | null, { columns, alias, index 
   return {
     rowid,
     get,
-    text(column) {
-      const value = get(column);
-      return typeof value === "string" && value !== "" ? value : null;
-    },
-    number(column) {
-      const value = get(column);
-      return typeof value === "number" && Number.isFinite(value) ? value : null;
-    },
+    text: (column) => asText(get(column)),
+    number: (column) => asNumber(get(column)),
     bytes(column) {
       const own = columns.indexOf(column);
       return own < 0 ? 0 : (rowOf()?.bytesOf(own) ?? 0);

@@ -90,7 +90,7 @@ class FilePages implements Pages {
 
   isStill(): boolean {
     if (this.#stampNow() !== this.#stamp) return false;
-    if (this.#log === null) return logBytes(this.#path) === 0;
+    if (this.#log === null) return !statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size;
     // While the header stays the same, frames are only appended.
     return this.#wal === null || walHeader(this.#log)?.salts === this.#wal.salts;
   }
@@ -173,8 +173,4 @@ function openIfThere(path: string): number | null {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;
   }
-}
-
-function logBytes(path: string): number {
-  return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -82,8 +82,7 @@ function linked({ root, members }: FamilyInput): Node[] {
     const node = { id: member.facts.id, key: member.key, facts: member.facts, depth: 0 };
     return { ...node, parentKey: rootKey, call: null, link: "no link to a call was found" };
   });
-  const find = finders(all, calls);
-  for (const finder of find) {
+  for (const finder of finders(all, calls)) {
     for (const [index, node] of nodes.entries()) {
       if (node.call !== null) continue;
       const found = finder(members[index] as FamilyMember, taken);

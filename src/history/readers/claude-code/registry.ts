@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { LiveSession, ProcessProbe } from "../../port.ts";
-import { readSmallObject } from "../../lines/small-file.ts";
+import { readSmallObject } from "../../lines/byte-file.ts";
 import { isVersionAtLeast, timeOf } from "../../lines/text.ts";
 import { asNumber, asText, type JsonObject } from "../../lines/value.ts";
 

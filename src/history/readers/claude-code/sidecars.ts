@@ -1,7 +1,7 @@
 import { basename, join } from "node:path";
 import type { SessionFacts, ToldState } from "../../facts.ts";
 import type { HistoryEntry } from "../../port.ts";
-import { readSmall, readSmallObject, readStart } from "../../lines/small-file.ts";
+import { readSmall, readSmallObject, readStart } from "../../lines/byte-file.ts";
 import { shortText, timeOf } from "../../lines/text.ts";
 import { asText, type JsonObject } from "../../lines/value.ts";
 import { type Extra, runFiles } from "./layout.ts";

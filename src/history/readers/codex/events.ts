@@ -26,8 +26,10 @@ const EVENTS = new Map(
     turn_aborted: foldAbort,
     thread_rolled_back: foldRollback,
     token_count: (fold, { payload }) => foldTokenCount(fold, payload),
-    user_message: (fold, parsed) =>
-      foldPromptEvent(fold, parsed, asText(parsed.payload["message"]) ?? imagesOf(parsed.payload)),
+    user_message(fold, parsed) {
+      const image = asList(parsed.payload["images"]).length > 0 ? "[image]" : "";
+      foldPromptEvent(fold, parsed, asText(parsed.payload["message"]) ?? image);
+    },
     item_completed: foldCompleted,
     sub_agent_activity: (fold, { payload, at }) =>
       foldActivity(fold, payload, { callId: asText(payload["event_id"]), at }),
@@ -47,10 +49,6 @@ const EVENTS = new Map(
     },
   }),
 );
-
-function imagesOf(payload: JsonObject): string {
-  return asList(payload["images"]).length > 0 ? "[image]" : "";
-}
 
 function foldBeginning(fold: CodexFold, { payload, at }: ParsedRow): void {
   settle(fold);

@@ -3,7 +3,7 @@ import { CALLS_MAX, newCall, newResult } from "../../lines/spawn-call.ts";
 import { promptKey, shortText, timeOf } from "../../lines/text.ts";
 import { asObject, asText, firstText, type JsonObject } from "../../lines/value.ts";
 import { responseText } from "./content.ts";
-import { addEntry, callOf, callRef, replaceEntry, resultRef } from "./entries.ts";
+import { addEntry, callOf, replaceEntry } from "./entries.ts";
 import { type GeminiFold, givenCall } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
@@ -48,7 +48,8 @@ export function giveCall(fold: GeminiFold, call: JsonObject, at: number | null):
   if (given.called) return false;
   given.called = true;
   fold.facts.toolUseCount += 1;
-  addEntry(fold, { ref: callRef(id), author: "agent", ...callOf(call, fold.textMax), at });
+  // Several messages may carry one call, so its refs are made from its id.
+  addEntry(fold, { ref: `call:${id}`, author: "agent", ...callOf(call, fold.textMax), at });
   return true;
 }
 
@@ -66,7 +67,7 @@ export function giveResult(
   const tool = asText(call["name"]);
   const body = { text, callId: id, ok, ...(tool === null ? {} : { tool }) };
   const give = isAgain ? replaceEntry : addEntry;
-  give(fold, { ref: resultRef(id), author: "tool", kind: "toolResult", body, at });
+  give(fold, { ref: `result:${id}`, author: "tool", kind: "toolResult", body, at });
   return !isAgain;
 }
 

@@ -16,15 +16,6 @@ export function replaceEntry(fold: GeminiFold, entry: Entry): void {
   pushEntry(fold, fold.facts, { ...entry, ref, replaces: entry.ref });
 }
 
-/** Refs of calls and results are made from the call's id, because several messages may carry one call. */
-export function callRef(callId: string): string {
-  return `call:${callId}`;
-}
-
-export function resultRef(callId: string): string {
-  return `result:${callId}`;
-}
-
 export function callOf(call: JsonObject, textMax: number): Pick<HistoryEntry, "kind" | "body"> {
   const tool = asText(call["name"]) ?? "a tool";
   const input = asObject(call["args"]) ?? {};

@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { readStart } from "../../lines/small-file.ts";
+import { readStart } from "../../lines/byte-file.ts";
 import { foldersIn, listFolder, type Look, newKey, reportForeignFile } from "../../lines/folder.ts";
 import type { FoundSession, UserHome } from "../../port.ts";
 
@@ -28,10 +28,10 @@ export async function* discover(look: Look): AsyncGenerator<FoundSession> {
 
 async function* inProject(look: Look, project: string): AsyncGenerator<FoundSession> {
   const chats = join(project, "chats");
-  const own = await filesIn(look, { folder: chats, project, parentId: null });
+  const own = await filesIn(look, chats, { project, parentId: null });
   const folders = await foldersIn(look, chats);
   const below = await Promise.all(
-    folders.map((folder) => filesIn(look, { folder, project, parentId: basename(folder) })),
+    folders.map((folder) => filesIn(look, folder, { project, parentId: basename(folder) })),
   );
   const seen = [...own, ...below.flat()].map((one) => ({ ...one, key: newKey(look, one.id, one.path) }));
   const byId = new Map(seen.map((one) => [one.id, one]));
@@ -56,21 +56,14 @@ function topOf(one: Keyed, byId: ReadonlyMap<string, Keyed>): Keyed {
   return at;
 }
 
-interface Folder {
-  readonly folder: string;
-  readonly project: string;
-  readonly parentId: string | null;
-}
-
-async function filesIn(look: Look, { folder, project, parentId }: Folder): Promise<Seen[]> {
+async function filesIn(look: Look, folder: string, extra: Extra): Promise<Seen[]> {
+  const isBelow = extra.parentId !== null;
   const entries = await listFolder(look, folder);
   const names = new Set(entries.map(({ name }) => name));
-  const files = entries.filter((entry) => isSession(entry, names, parentId !== null));
+  const files = entries.filter((entry) => isSession(entry, names, isBelow));
   for (const entry of entries)
-    if (!isSessionName(entry.name, parentId !== null)) reportForeignFile(look, folder, entry);
-  const seen = await Promise.all(
-    files.map(({ name }) => lookAt(look, join(folder, name), { project, parentId })),
-  );
+    if (!isSessionName(entry.name, isBelow)) reportForeignFile(look, folder, entry);
+  const seen = await Promise.all(files.map(({ name }) => lookAt(look, join(folder, name), extra)));
   return seen.filter((one) => one !== null);
 }
 

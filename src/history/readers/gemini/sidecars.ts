@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { join } from "node:path";
-import { readSmall, readSmallObject } from "../../lines/small-file.ts";
+import { readSmall, readSmallObject } from "../../lines/byte-file.ts";
 import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import type { Extra } from "./layout.ts";
 import type { GeminiFold } from "./notes.ts";

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { basename, isAbsolute, join } from "node:path";
 import { foldersIn, listFolder, type Look, newKey, newLook } from "../../lines/folder.ts";
 import type { FoundSession, UserHome } from "../../port.ts";
-import { readSmallObject } from "../../lines/small-file.ts";
+import { readSmallObject } from "../../lines/byte-file.ts";
 import { asNumber, asObject, type JsonObject } from "../../lines/value.ts";
 import { sessionsIn } from "./sessions.ts";
 import { treeSession } from "./tree-source.ts";

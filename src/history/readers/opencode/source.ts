@@ -1,6 +1,6 @@
 import { asObject, type JsonObject } from "../../lines/value.ts";
 import { bytes as byteWords } from "../../../text/quantity.ts";
-import { parseJson, TooManyValues } from "../../lines/parse-json.ts";
+import { objectOrReason } from "../../lines/parse-json.ts";
 import type { BadLine } from "../../port.ts";
 
 export interface SessionRecord {
@@ -52,12 +52,7 @@ export function parsedRecord(
   recordBytesMax: number,
 ): JsonObject | string {
   if (bytes > recordBytesMax) return `longer than ${byteWords(recordBytesMax)}`;
-  if (text === null) return "holds nothing";
-  try {
-    return asObject(parseJson(text)) ?? "is not a JSON object";
-  } catch (error) {
-    return error instanceof TooManyValues ? error.message : "is not JSON";
-  }
+  return text === null ? "holds nothing" : objectOrReason(text);
 }
 
 export function badRecord(name: string, reason: string): BadLine {

@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { BadLine } from "../../port.ts";
-import { readSmall } from "../../lines/small-file.ts";
+import { readSmall } from "../../lines/byte-file.ts";
 import { timeOf } from "../../lines/text.ts";
 import { asObject, asText, type JsonObject } from "../../lines/value.ts";
 import {

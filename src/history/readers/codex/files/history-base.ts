@@ -108,8 +108,11 @@ export function joinedBytes(identity: string, stretches: readonly Stretch[]): By
       }
       return 0;
     },
-    async close() {
-      await Promise.all([...new Set(stretches.map(({ file }) => file))].map((file) => file.close()));
-    },
+    close: () => closeAll(stretches),
   };
+}
+
+/** Several stretches may be of one file. */
+export async function closeAll(stretches: readonly Stretch[]): Promise<void> {
+  await Promise.all([...new Set(stretches.map(({ file }) => file))].map((file) => file.close()));
 }

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { readSmall } from "../../../lines/small-file.ts";
+import { readSmall } from "../../../lines/byte-file.ts";
 import { openDatabase, type Table } from "../../../sqlite/database.ts";
 import { asText } from "../../../lines/value.ts";
 import { parsedObject } from "../../../lines/parse-json.ts";
@@ -17,9 +17,7 @@ export interface IndexedSession {
   readonly closed: boolean;
 }
 
-export interface Indexed {
-  of(id: string): IndexedSession;
-}
+export type Indexed = (id: string) => IndexedSession;
 
 /**
  * Reads names and parents from Codex's indexes. They only add what a session's file lacks, so a missing or
@@ -28,20 +26,17 @@ export interface Indexed {
 export async function readIndexes(root: string): Promise<Indexed> {
   const names = await readNames(root);
   const { threads, edges } = await readStates(root);
-  return {
-    of(id) {
-      const edge = edges.get(id) ?? null;
-      const thread = threads.get(id) ?? null;
-      const isSubagent = edge !== null || thread?.source === "subagent";
-      return {
-        title: thread?.name ?? names.get(id) ?? null,
-        isSubagent,
-        parentId: edge?.parentId ?? null,
-        // Older rows have no source; then only the session's file shows whether it is a root.
-        rootId: edge === null ? (thread?.source === "user" ? id : null) : topOf(id, edges),
-        closed: edge?.closed ?? false,
-      };
-    },
+  return (id) => {
+    const edge = edges.get(id) ?? null;
+    const thread = threads.get(id) ?? null;
+    return {
+      title: thread?.name ?? names.get(id) ?? null,
+      isSubagent: edge !== null || thread?.source === "subagent",
+      parentId: edge?.parentId ?? null,
+      // Older rows have no source; then only the session's file shows whether it is a root.
+      rootId: edge === null ? (thread?.source === "user" ? id : null) : topOf(id, edges),
+      closed: edge?.closed ?? false,
+    };
   };
 }
 

@@ -87,7 +87,7 @@ async function foundOf(
   const path = join(folder, name);
   const file = await statFile(look, path);
   if (file === null) return null;
-  const known = indexed.of(id);
+  const known = indexed(id);
   const { title, closed, parentId } = known;
   const extra: Extra = { title, closed, parentId, ownFromOrdinal: null, ownFromOffset: null, path: null };
   return {

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { type ByteFile, openBytes } from "../../../lines/byte-file.ts";
-import { basePath, headOf, joinedBytes, type Stretch } from "./history-base.ts";
+import { basePath, closeAll, headOf, joinedBytes, type Stretch } from "./history-base.ts";
 import { openZstd } from "./zstd-file.ts";
 
 const SUFFIX = ".zst";
@@ -55,10 +55,6 @@ function cutAt(stretches: readonly Stretch[], endOffset: number): Stretch[] {
 async function endsLine(file: ByteFile, endOffset: number): Promise<boolean> {
   const last = Buffer.alloc(1);
   return (await file.read(last, endOffset - 1)) === 1 && last[0] === 10;
-}
-
-async function closeAll(stretches: readonly Stretch[]): Promise<void> {
-  await Promise.all([...new Set(stretches.map(({ file }) => file))].map((file) => file.close()));
 }
 
 async function openEither(path: string): Promise<ByteFile> {
