@@ -73,7 +73,7 @@ export async function discoverAll(reader: HistoryReader, root: string): Promise<
 
 /** The tests that every reader has to pass. */
 export function provesReader(name: string, { reader, lay, isLines }: ReaderUnderTest): void {
-  describe(`${name} keeps the port`, () => {
+  describe(`${name} fulfils the port's contract`, () => {
     let folder: string;
     let root: string;
     const fresh = async (): Promise<string> => {
@@ -87,7 +87,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
     });
     after(() => fs.rm(folder, { recursive: true, force: true }));
 
-    it("a root that does not exist holds nothing, and a root has no key twice", async () => {
+    it("a root that does not exist has no sessions, and keys are unique", async () => {
       assert.deepEqual(await discoverAll(reader, join(folder, "nowhere")), []);
       const found = await discoverAll(reader, root);
       assert.ok(found.length > 0);
@@ -95,7 +95,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       assert.deepEqual(JSON.parse(JSON.stringify(found)), found);
     });
 
-    it("every entry is one of the contract's, and its ref is its own", async () => {
+    it("every entry fits the contract, and its ref is unique", async () => {
       for (const found of await discoverAll(reader, root)) {
         const { entries, badCount } = await readAll(reader, found);
         assert.equal(badCount, 0, found.path);
@@ -103,7 +103,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       }
     });
 
-    it("read in pieces of any size it is the same as read at once", async () => {
+    it("reading in pieces of any size gives the same as reading at once", async () => {
       for (const found of await discoverAll(reader, root)) {
         const whole = await readAll(reader, found);
         for (const chunkBytes of [61, 997, 64 * 1024]) {
@@ -118,7 +118,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       }
     });
 
-    it("torn at any byte and then completed it is the same as read whole", async () => {
+    it("a file cut at any byte and then completed gives the same as the whole file", async () => {
       for (const found of (await discoverAll(reader, root)).filter(isLines)) {
         const bytes = await fs.readFile(found.path);
         const whole = await readAll(reader, found);
@@ -131,7 +131,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       }
     });
 
-    it("whatever a line holds, nothing is thrown and the rest is read", async () => {
+    it("no content of a line makes the reader throw, and the rest is read", async () => {
       const next = random(name.length);
       const place = await fresh();
       const others = await readFamily(reader, place);
@@ -146,7 +146,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       }
     });
 
-    it("between lines that are nonsense every other line is read, and each nonsense is counted", async (t) => {
+    it("lines between bad lines are read, and each bad line is counted", async (t) => {
       const all = (await discoverAll(reader, await fresh())).filter(isLines);
       if (all.length === 0) return t.skip("this format has no lines");
       for (const found of all) {
@@ -159,7 +159,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       }
     });
 
-    it("a line of 200 MB is counted and skipped, not held", async (t) => {
+    it("a line of 200 MB is counted and skipped, not kept in memory", async (t) => {
       const found = (await discoverAll(reader, await fresh())).find(isLines);
       if (found === undefined) return t.skip("this format has no lines");
       const whole = await readAll(reader, found);
@@ -174,7 +174,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       assert.deepEqual(new Set(page.entries.map(nameOf)), new Set(whole.entries.map(nameOf)));
     });
 
-    it("a file that is replaced, shortened, rewritten or removed while it is read is read anew, or said to be gone", async (t) => {
+    it("a file that is replaced, shortened or rewritten while it is read is read again; a removed one is an error", async (t) => {
       const all = (await discoverAll(reader, await fresh())).filter(isLines);
       const [found, other] = [all[0], all.at(-1)];
       if (found === undefined || other === undefined || found === other)
@@ -211,7 +211,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       }
     });
 
-    it("a glance at a small file says what reading it says", async () => {
+    it("a glance at a small file gives the same facts as reading it", async () => {
       let wholeCount = 0;
       for (const found of await discoverAll(reader, root)) {
         const { facts, whole, problem } = await reader.glance(found);
@@ -223,7 +223,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       assert.ok(wholeCount > 0, "no file was small enough to be seen whole");
     });
 
-    it("pages from the tail back to the beginning hold every entry", async () => {
+    it("the pages from the tail back to the beginning contain every entry once", async () => {
       for (const found of await discoverAll(reader, root)) {
         const { entries } = await readAll(reader, found);
         const seen = new Set<string>();
@@ -241,7 +241,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       }
     });
 
-    it("nothing below a root is written, made or touched", async () => {
+    it("nothing below a root is written, created or touched", async () => {
       const place = await fresh();
       await lock(place);
       const earlier = await pictureOf(place);
@@ -254,7 +254,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
       await unlock(place);
     });
 
-    it("a file that cannot be read is named, and the others are read", async (t) => {
+    it("a file that cannot be read is reported, and the others are read", async (t) => {
       const place = await fresh();
       const all = await discoverAll(reader, place);
       const found = all.find(isLines);

@@ -37,7 +37,7 @@ async function take(from: LinePosition | null, taken?: Taken, chunkBytes = 16): 
   return all;
 }
 
-it("lines are numbered, bad ones named, and what is too long is skipped", async () => {
+it("lines are numbered, bad lines are listed, and lines that are too long are skipped", async () => {
   await writeFile(path, CONTENT);
   const { rows, bad } = await take(null);
   assert.deepEqual(
@@ -52,7 +52,7 @@ it("lines are numbered, bad ones named, and what is too long is skipped", async 
   assert.deepEqual(bad, ["4 is not a JSON object", "6 longer than 60 B", "7 is not a JSON object"]);
 });
 
-it("torn at every single byte and completed, a file gives the same rows, numbers, offsets and bad lines", async () => {
+it("a file cut at any byte and then completed gives the same rows, numbers, offsets and bad lines", async () => {
   await writeFile(path, CONTENT);
   const whole = await take(null);
   for (let cut = 0; cut <= CONTENT.length; cut += 1) {
@@ -69,7 +69,7 @@ it("torn at every single byte and completed, a file gives the same rows, numbers
   }
 });
 
-it("another beginning of the same length is seen, though size and inode are the same", async () => {
+it("a changed file is noticed although its size and inode are the same", async () => {
   await writeFile(path, CONTENT);
   const first = await take(null);
   const other = Buffer.from(CONTENT);
@@ -79,7 +79,7 @@ it("another beginning of the same length is seen, though size and inode are the 
   assert.deepEqual([second.resets, second.rows.at(-1)?.value], [1, { d: 9 }]);
 });
 
-it("read from behind the same rows come, last one first, from any offset", async () => {
+it("reading backwards from any offset gives the same rows, last one first", async () => {
   await writeFile(path, CONTENT);
   const { rows } = await take(null);
   for (const chunkBytes of [1, 5, 64, 4096]) {
@@ -99,7 +99,7 @@ it("read from behind the same rows come, last one first, from any offset", async
   }
 });
 
-it("what is no file is refused with a reason, also a pipe that no one writes to", async (t) => {
+it("a path that is not a file is refused with a reason, even a pipe that nobody writes to", async (t) => {
   await assert.rejects(Array.fromAsync(readRows(folder, null, options)), /not a file|illegal operation/);
   await assert.rejects(Array.fromAsync(readRows(join(folder, "none"), null, options)), /ENOENT/);
   const pipe = join(folder, "pipe");

@@ -72,7 +72,7 @@ async function stopWriter(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-describe("a database of someone else", () => {
+describe("another program's database", () => {
   for (const pageBytes of [512, 4096, 65_536]) {
     it(`with pages of ${pageBytes} bytes gives every value as SQLite does`, async () => {
       const path = await fresh();
@@ -136,7 +136,7 @@ describe("a database of someone else", () => {
     });
   }
 
-  it("at work is seen up to its last commit, and nothing beside it is made, changed or touched", async (test) => {
+  it("is read up to its last commit while it is written, and no file is created, changed or touched", async (test) => {
     const path = await fresh();
     const { child, run } = await startWriter(test, path);
     await run("PRAGMA journal_mode=WAL; CREATE TABLE t(a TEXT); INSERT INTO t VALUES ('one')");
@@ -163,7 +163,7 @@ describe("a database of someone else", () => {
     await fs.chmod(join(path, ".."), 0o755);
   });
 
-  it("says when a writer has changed what was being read", async (test) => {
+  it("reports that a writer changed it while it was read", async (test) => {
     const path = await fresh();
     const { child, run } = await startWriter(test, path);
     await run("PRAGMA journal_mode=WAL; CREATE TABLE t(a TEXT); INSERT INTO t VALUES ('one')");
@@ -182,7 +182,7 @@ describe("a database of someone else", () => {
     await stopWriter(child);
   });
 
-  it("torn in its log it is read up to the last whole commit", async (test) => {
+  it("is read up to the last complete commit of a truncated log", async (test) => {
     const path = await fresh();
     const { child, run } = await startWriter(test, path);
     await run("PRAGMA journal_mode=WAL; CREATE TABLE t(a TEXT)");
@@ -201,7 +201,7 @@ describe("a database of someone else", () => {
     assert.deepEqual(texts(path), ["one", "two"], "a page that is not what was written does not count");
   });
 
-  it("broken anywhere it gives an error or other values, but never goes on without end", async () => {
+  it("gives an error or other values when damaged, but never an endless loop", async () => {
     const path = await fresh();
     const sql = new DatabaseSync(path);
     sql.exec("PRAGMA page_size=512; CREATE TABLE t(a TEXT, g TEXT); CREATE INDEX i ON t(g)");
@@ -231,7 +231,7 @@ describe("a database of someone else", () => {
     }
   });
 
-  it("that is none is refused with a reason", async () => {
+  it("that is not a database is refused with a reason", async () => {
     const path = await fresh();
     await fs.writeFile(path, "not a database, but long enough to hold a head of one hundred bytes".repeat(9));
     assert.throws(() => openDatabase(path), /not an SQLite database/u);

@@ -120,7 +120,7 @@ describe("background sub-agents", () => {
     assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 interrupted certain`]);
   });
 
-  it("an answer cut off in the middle is running or interrupted, and completed once that is told", async () => {
+  it("an unfinished answer is running or interrupted, and completed once that is reported", async () => {
     await lay(root, files(background(), child(A).says("half", null)));
     assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
     assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 interrupted certain`]);
@@ -132,13 +132,13 @@ describe("background sub-agents", () => {
     assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 completed certain`]);
   });
 
-  it("what stopped before the process that lives now began is not its work", async () => {
+  it("work that stopped before the current process started is not that process's work", async () => {
     await lay(root, files(background(), child(A).says("half", null)));
     const later = { ...ALIVE, doing: null, startedAt: Date.UTC(2026, 7, 2) };
     assert.deepEqual(shapeOf(await only({ live: later })), [`1 ${A} t1 interrupted certain`]);
   });
 
-  it("one that its own sub-agent's end woke is open again", async () => {
+  it("a sub-agent that was woken by the end of its own sub-agent is open again", async () => {
     const parent = background().endsTurn();
     parent.beside(enqueued(parent, notice(A, "t1", "completed")));
     const woken = child(A).says("Waiting");
@@ -149,7 +149,7 @@ describe("background sub-agents", () => {
     assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
   });
 
-  it("an event of one that goes on does not end it, nor does a shell's end", async () => {
+  it("neither an event of a running sub-agent nor the end of a shell ends it", async () => {
     const element = (id: string, rest: string) =>
       `<task-notification>\n<task-id>${id}</task-id>\n${rest}\n</task-notification>`;
     const live = { ...ALIVE, doing: "idle" as const };
@@ -172,7 +172,7 @@ describe("background sub-agents", () => {
     }
   });
 
-  it("what it answered may quote a notification, also where only the queue has it", async () => {
+  it("its answer may quote a notification, even if only a queue row has the answer", async () => {
     for (const quoted of [
       "the text </task-notification> stands there",
       "the text <task-notification>x</task-notification> stands there",
@@ -193,7 +193,7 @@ describe("background sub-agents", () => {
     );
   });
 
-  it("words of the program after a notice, and several notices in one row, are read without a person", async () => {
+  it("Claude Code's words after a notice, and several notices in one row, are not attributed to a person", async () => {
     const tail = "\nRead the output file to retrieve the result: /tmp/claude/tasks/x.output";
     const two = `${notice(A, "t1", "completed")}${tail}\n${notice(B, "t2", "failed")}${tail}`;
     const other = `${notice(A, "t1", "completed")}\nThe agent's whole output is in its file.`;
@@ -214,7 +214,7 @@ describe("background sub-agents", () => {
     assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 completed certain`]);
   });
 
-  it("TaskOutput and TaskStop say how one stands", async () => {
+  it("TaskOutput and TaskStop report a sub-agent's state", async () => {
     const output = {
       toolUseResult: {
         retrieval_status: "success",

@@ -32,7 +32,7 @@ const texts = ({ entries }: Awaited<ReturnType<typeof reading>>): string[] =>
   entries.map(({ author, kind, body }) => `${author} ${kind} ${body.text}`);
 
 describe("who wrote what", () => {
-  it("is told by a row's fields before its wording", async () => {
+  it("is decided by a row's fields first, then by its wording", async () => {
     const row = main();
     row.user("<system-reminder>mind the gap</system-reminder>", { isMeta: true });
     row.user("This session is continued from …", { isCompactSummary: true, isVisibleInTranscriptOnly: true });
@@ -133,7 +133,7 @@ describe("who wrote what", () => {
     );
   });
 
-  it("what an answer used is counted once, though each of its rows repeats it", async () => {
+  it("the usage of an answer is counted once, although each of its rows repeats it", async () => {
     const { state } = await reading(
       main()
         .answer([bash("b1", "ls"), bash("b2", "ls")])
@@ -142,7 +142,7 @@ describe("who wrote what", () => {
     assert.deepEqual(state.facts.usage, { inputTokens: 26, cachedTokens: 200, outputTokens: 40, usd: null });
   });
 
-  it("a title given by a person stays before the agent's own", async () => {
+  it("a title given by a person takes precedence over the agent's", async () => {
     const { state } = await reading(
       main()
         .beside({ type: "summary", summary: "Old", leafUuid: "x" })
@@ -176,7 +176,7 @@ describe("the graph", () => {
     );
   });
 
-  it("a rewind from far away leads back to the entry before it, and one to the first prompt to nothing", async () => {
+  it("a rewind over many rows names the entry before it; a rewind to the first prompt names none", async () => {
     const far = main().says("First.").endsTurn();
     const answer = far.rows[1]?.["uuid"];
     const turnEnd = far.rows[2]?.["uuid"];
@@ -238,7 +238,7 @@ describe("the graph", () => {
     for (const row of [parallel, late, bridge, replay]) assert.deepEqual((await reading(row)).leftBehind, []);
   });
 
-  it("two compactions, one with its predecessor in another file, and all before them stays", async () => {
+  it("compactions leave nothing behind, even when the row before one is in another file", async () => {
     const boundary = (logicalParentUuid: string) => ({
       subtype: "compact_boundary",
       parentUuid: null,
@@ -271,7 +271,7 @@ describe("the graph", () => {
 });
 
 describe("large and broken", () => {
-  it("a torn last line is left until it is whole, and a whole one without its newline is not", async () => {
+  it("a truncated last line is left for later, but a complete one without a newline is read", async () => {
     const row = main().says("Done.");
     await lay(root, { [MAIN]: row.text().trimEnd() });
     const found = await find();
@@ -284,7 +284,7 @@ describe("large and broken", () => {
     assert.deepEqual([after.entries.length, after.badCount, after.state.facts.title], [2, 0, "T"]);
   });
 
-  it("a line of 20 MB is read, its text cut with a word about it", async () => {
+  it("a line of 20 MB is read, and its text is cut and marked as cut", async () => {
     const row = main()
       .answer([bash("b1", "cat")])
       .result("b1", "x".repeat(20 * 1024 * 1024))
@@ -295,7 +295,7 @@ describe("large and broken", () => {
     assert.ok(text.length < 300_000 && /more characters are in the agent's own file/.test(text));
   });
 
-  it("a large output is read from the session's own folder, never from where a row says it is", async () => {
+  it("a large output is read from the session's own folder, never from the path that a row names", async () => {
     const stub = (path: string) =>
       `<persisted-output>\nOutput too large (90KB). Full output saved to: ${path}\n\nPreview (first 2KB):\nall of\n</persisted-output>`;
     const row = main().answer([bash("b1", "cat"), bash("b2", "cat")]);
@@ -308,7 +308,7 @@ describe("large and broken", () => {
     assert.match(entries[4]?.body.text ?? "", /^<persisted-output>/);
   });
 
-  it("BOM, CRLF, blank lines and unknown rows are no errors; each bad line is named", async () => {
+  it("BOM, CRLF, blank lines and unknown rows are not errors; each bad line is listed", async () => {
     const lines = main()
       .says("Done.")
       .rows.map((row) => JSON.stringify(row));
@@ -324,7 +324,7 @@ describe("large and broken", () => {
     assert.equal((await readAll(claudeCode, await find())).entries.length, 2);
   });
 
-  it("a glance at a large file takes title and folder from its head, and how it stands from its tail", async () => {
+  it("a glance at a large file takes title and folder from its head, and the state from its tail", async () => {
     const row = main().beside({ type: "ai-title", aiTitle: "Long work" });
     for (let index = 0; index < 400; index += 1)
       row.answer([bash(`b${index}`, "x".repeat(500))]).result(`b${index}`, "y".repeat(500));

@@ -128,7 +128,7 @@ describe("the call that started a sub-agent is found", () => {
 });
 
 describe("layouts", () => {
-  it("2025: sub-agents of two sessions in one folder, told apart by their rows", async () => {
+  it("2025: sub-agents of two sessions in one folder are distinguished by their rows", async () => {
     const task = { tool: "Task" };
     await lay(root, {
       [MAIN]: main()
@@ -157,7 +157,7 @@ describe("layouts", () => {
     );
   });
 
-  it("older still: sidechains inside the session's own file, each a sub-agent of its own", async () => {
+  it("before that: each sidechain inside the session's own file is a separate sub-agent", async () => {
     const side = (id: string, parentUuid: string | null, fields: object) => ({
       uuid: id,
       parentUuid,

@@ -42,7 +42,7 @@ describe("what Claude Code 2.1.325 left on disk", () => {
     assert.ok((agent(family, "a8c0a5f20e855e9ca").status.tokens ?? 0) > 0);
   });
 
-  it("background sub-agents: their ends are told later, and the parent is done after both", async () => {
+  it("background sub-agents: their ends are reported later, and the parent is done after both", async () => {
     const family = (await families(root)).get(BACKGROUND);
     assert.ok(family);
     // The recording cuts off the end of each notification. It shows that a sub-agent stopped, and only the
@@ -62,7 +62,7 @@ describe("what Claude Code 2.1.325 left on disk", () => {
     assert.equal(family.judgement?.state, "completed");
   });
 
-  it("killed in the middle: interrupted, and no file's age says otherwise", async () => {
+  it("a killed session is interrupted, whatever the age of its file", async () => {
     const listed = await claudeCode.live(root, probe(null));
     const family = (await families(root, { listed })).get(KILLED);
     assert.ok(family);
@@ -71,7 +71,7 @@ describe("what Claude Code 2.1.325 left on disk", () => {
     assert.match(family.judgement?.reason ?? "", /process 32100 is gone/);
   });
 
-  it("the same while its process lived: running, both of them", async () => {
+  it("the same session and its sub-agent are running while their process is alive", async () => {
     const listed = await claudeCode.live(root, probe("319447"));
     const family = (await families(root, { listed })).get(KILLED);
     assert.ok(family);
@@ -84,7 +84,7 @@ describe("what Claude Code 2.1.325 left on disk", () => {
     assert.equal((await families(root, { listed })).get(KILLED)?.judgement?.state, "interrupted");
   });
 
-  it("entries say who wrote them, and a notification that has three carriers is one entry", async () => {
+  it("entries have their true authors, and a notification in three rows is one entry", async () => {
     const found = await Array.fromAsync(claudeCode.discover(root, () => undefined));
     const stopped = found.find(({ id }) => id === STOPPED);
     assert.ok(stopped);

@@ -66,7 +66,7 @@ it("a process of another container is neither alive nor gone", async () => {
   );
 });
 
-it("what is no record of a process is left out", async () => {
+it("a file that is not a process record is ignored", async () => {
   await write("pid-7.json", { session_id: "s", cwd: "/" });
   await write("2.json", "{");
   await write("3.json", { pid: -1, sessionId: "s" });
@@ -75,7 +75,7 @@ it("what is no record of a process is left out", async () => {
   assert.deepEqual(await readRegistry(join(root, "nowhere"), systemProbe), []);
 });
 
-it("absence from the registry says something from version 2.1.139 on", () => {
+it("absence from the registry is evidence from version 2.1.139 on", () => {
   assert.deepEqual(["2.1.138", "2.1.139", "2.2.0", "3.0.0", "1.0.200", "", "next"].map(keepsRegistry), [
     false,
     true,
@@ -88,7 +88,7 @@ it("absence from the registry says something from version 2.1.139 on", () => {
   assert.equal(keepsRegistry(null), false);
 });
 
-it("who holds a file open is found", { skip: onLinux }, async () => {
+it("the process that holds a file open is found", { skip: onLinux }, async () => {
   const path = join(root, "held.jsonl");
   await writeFile(path, "");
   const script = `require("fs").openSync(${JSON.stringify(path)}, "a"); console.log("open"); setInterval(() => {}, 1000)`;

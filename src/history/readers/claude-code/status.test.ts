@@ -43,7 +43,7 @@ const only = async (options: Parameters<typeof families>[1] = {}) => {
 };
 
 describe("the five cases of the source design", () => {
-  it("completed: the parent has the result and the file its end", async () => {
+  it("completed: the parent has the result, and the file records the end", async () => {
     await lay(root, {
       [MAIN]: main()
         .spawns({ id: "t1", prompt: "Look at Y" })
@@ -73,7 +73,7 @@ describe("the five cases of the source design", () => {
     assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
   });
 
-  it("a failed call of one whose process is gone says that it was interrupted, not that it failed", async () => {
+  it("a sub-agent that ends with a failed call after its process died is interrupted, not failed", async () => {
     const killed = child(A).answer([{ type: "tool_use", id: "b1", name: "Bash", input: { command: "ls" } }]);
     killed.result("b1", "Exit code 2: no such file", { isError: true });
     await lay(root, {
@@ -85,7 +85,7 @@ describe("the five cases of the source design", () => {
     assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
   });
 
-  it("rows of progress in the parent's file show one without a file at work, and name it", async () => {
+  it("progress rows in the parent's file name a sub-agent without a file and show that it works", async () => {
     const progress = { type: "agent_progress", agentId: A, prompt: "Look at Y", message: {} };
     const parent = main()
       .spawns({ id: "t1", prompt: "Look at Y" })
@@ -97,7 +97,7 @@ describe("the five cases of the source design", () => {
     assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 completed likely`]);
   });
 
-  it("a helper that compacts the session is no sub-agent", async () => {
+  it("a helper that compacts the session is not a sub-agent", async () => {
     const id = "acompact-0123456789abcdef";
     await lay(root, { [MAIN]: main().says("Done.").endsTurn(), [at(id)]: child(id).says("<summary>", null) });
     const facts = await Promise.all(
@@ -113,7 +113,7 @@ describe("the five cases of the source design", () => {
     assert.deepEqual(shapeOf(await only({ live: DEAD })), []);
   });
 
-  it("running: the file goes on, there is no result yet, and its process lives or it was seen to grow", async () => {
+  it("running: the file has no end, there is no result yet, and its process is alive or the file was seen to grow", async () => {
     await lay(root, {
       [MAIN]: main().spawns({ id: "t1", prompt: "Look at Y" }),
       [at(A)]: child(A).answer([{ type: "tool_use", id: "b1", name: "Bash", input: {} }]),
@@ -144,7 +144,7 @@ describe("the five cases of the source design", () => {
     );
   });
 
-  it("several in parallel, in one answer, each with its own state", async () => {
+  it("several sub-agents of one answer each have their own state", async () => {
     const calls = ["t1", "t2", "t3"].map((id) => ({ id, prompt: `Look at ${id}` }));
     await lay(root, {
       [MAIN]: main()
@@ -176,7 +176,7 @@ describe("a sub-agent its parent no longer waits for", () => {
     [at(A, "meta.json")]: sidecar("t1"),
   });
 
-  it("is interrupted with its parent, and orphaned where it has no file, though the process lives", async () => {
+  it("is interrupted with its parent, or orphaned if it has no file, although the process is alive", async () => {
     for (const live of [idle, { ...ALIVE, doing: null }]) {
       for (const parent of [spawning().user(stop), spawning().endsTurn()]) {
         await lay(root, files(parent, child(A).says("half", null)));
@@ -189,7 +189,7 @@ describe("a sub-agent its parent no longer waits for", () => {
     }
   });
 
-  it("is interrupted where its failed result stands beside the interrupt", async () => {
+  it("is interrupted if its failed result is in the same row as the interrupt", async () => {
     const refused = "The user doesn't want to proceed with this tool use.";
     const block = { type: "tool_result", tool_use_id: "t1", is_error: true, content: refused };
     const both = [block, { type: "text", text: "[Request interrupted by user for tool use]" }];
@@ -203,7 +203,7 @@ describe("a sub-agent its parent no longer waits for", () => {
     assert.deepEqual(shapeOf(await only({ live: idle })), [`1 ${A} t1 interrupted certain`]);
   });
 
-  it("still runs below one in the background, which an idle session does not end", async () => {
+  it("still runs below a background sub-agent, which an idle session does not end", async () => {
     const above = main()
       .spawns({ id: "t1", prompt: "Look at Y", input: { run_in_background: true } })
       .result("t1", "Async agent launched", launched(A))
@@ -228,10 +228,10 @@ describe("a sub-agent its parent no longer waits for", () => {
   });
 });
 
-describe("the end of a sub-agent that does not stand in its file", () => {
+describe("a sub-agent's end that its own file does not record", () => {
   const idle = { ...ALIVE, doing: "idle" as const };
 
-  it("stands in its sidecar: finished is over, unless it was prompted again", async () => {
+  it("is in its sidecar: finished means over, unless it was prompted again", async () => {
     const files = (own: Transcript) => ({
       [MAIN]: main().spawns({ id: "t1", prompt: "Look at Y" }),
       [at(A)]: own,
@@ -259,7 +259,7 @@ describe("the end of a sub-agent that does not stand in its file", () => {
     [`${run}/agent-${B}.jsonl`]: child(B, "Two").says("half", null),
   };
 
-  it("stands in its workflow's record: whoever had not come to an end was stopped with it", async () => {
+  it("is in its workflow's record: sub-agents that had not ended were stopped with the workflow", async () => {
     for (const [status, state] of [
       ["killed", "cancelled certain"],
       ["failed", "interrupted likely"],
@@ -275,7 +275,7 @@ describe("the end of a sub-agent that does not stand in its file", () => {
     }
   });
 
-  it("stands in its workflow's notification, which is about all its sub-agents", async () => {
+  it("is in its workflow's notification, which is about all its sub-agents", async () => {
     for (const [status, state] of [
       ["killed", "cancelled certain"],
       ["failed", "interrupted likely"],
@@ -316,7 +316,7 @@ describe("a session itself", () => {
     assert.deepEqual(await judged(main().says("cut", "max_tokens")), ["failed", "likely"]);
   });
 
-  it("is what its process says it is, and asks when that waits", async () => {
+  it("has the state that its process reports, and waits when the process waits", async () => {
     assert.deepEqual(await judged(main().says("Done."), { live: ALIVE }), ["running", "certain"]);
     assert.deepEqual(await judged(main(), { live: { ...ALIVE, doing: "waiting" } }), ["waiting", "certain"]);
     assert.deepEqual(await judged(main().says("Done."), { live: { ...ALIVE, doing: "idle" } }), [
@@ -351,7 +351,7 @@ describe("a session itself", () => {
     assert.match(judgement?.reason ?? "", /says that it was interrupted/);
   });
 
-  it("failed where its last answer is the program's own and no model's", async () => {
+  it("has failed if Claude Code itself wrote its last answer", async () => {
     const answer = {
       id: "m",
       role: "assistant",
@@ -362,7 +362,7 @@ describe("a session itself", () => {
     assert.deepEqual(await judged(main().row("assistant", { message: answer })), ["failed", "likely"]);
   });
 
-  it("of a version without a registry is a guess where nothing else tells", async () => {
+  it("of a version without a registry gets a guess if there is no other evidence", async () => {
     const old = new Transcript(S, { fields: { version: "2.0.14" } }).user("Do X");
     assert.deepEqual(await judged(old, {}), ["interrupted", "guess"]);
   });

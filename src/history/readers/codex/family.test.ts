@@ -72,7 +72,7 @@ describe("the sub-agents of a Codex session", () => {
     ]);
   });
 
-  it("that a piece of code started hang below that code, all of them", async () => {
+  it("that a piece of code started are all below the call that ran the code", async () => {
     const family = await all.family(IDS.code);
     assert.deepEqual(rowsOf(family), [
       { agentId: IDS.coded, state: "completed", toolUseId: "cell_1", parentAgentId: null, depth: 1 },
@@ -173,7 +173,7 @@ describe("the sub-agents of a Codex session", () => {
     }
   });
 
-  it("that the agent keeps for itself are kept, but not shown as children", async () => {
+  it("that Codex starts for itself are imported, but not shown as children", async () => {
     const root = await fresh();
     await writeRollout(root, ROOT, [meta(0, ROOT), ...turn(1, prompt(1, "Go"))]);
     const source = { subagent: "review" };
@@ -187,7 +187,7 @@ describe("the sub-agents of a Codex session", () => {
     assert.deepEqual([facts(OTHER)?.internal, facts(ROOT)?.internal], [true, false]);
   });
 
-  it("started in parallel with the same words are told apart by the call's result", async () => {
+  it("started in parallel with the same prompt are distinguished by the call's result", async () => {
     const root = await fresh();
     const calls = [CHILD, OTHER].map((_, index) =>
       call(2, `call_${index}`, "spawn_agent", { message: "Same" }),
@@ -265,14 +265,14 @@ describe("the sub-agents of a Codex session", () => {
       assert.equal(status?.state, "interrupted");
     });
 
-    it("aborted and then gone on with is what its last turn is", async () => {
+    it("aborted and then continued has the state of its last turn", async () => {
       const rows = [...working, event(4, "turn_aborted", { reason: "interrupted", turn_id: "t" })];
       assert.equal((await judge(parent([]), child(rows))).child?.state, "interrupted");
       const later = [...rows, ...turn(5, prompt(5, "Again"))];
       assert.equal((await judge(parent([]), child(later))).child?.state, "completed");
     });
 
-    it("what its parent was told before it was asked again is about its earlier work", async () => {
+    it("a report from before it was prompted again is about its earlier work", async () => {
       const told = [
         call(20, "call_2", "wait_agent", { targets: [CHILD] }),
         output(21, "call_2", { status: { [CHILD]: { completed: "ok" } }, timed_out: false }),
@@ -283,7 +283,7 @@ describe("the sub-agents of a Codex session", () => {
       assert.equal((await judge(parent(told), again)).child?.state, "interrupted");
     });
 
-    it("closed says that it is over, and its file how", async () => {
+    it("closed means that it is over, and its file shows how it ended", async () => {
       const rows = [
         call(5, "call_2", "close_agent", { target: CHILD }),
         output(6, "call_2", { previous_status: "shutdown" }),

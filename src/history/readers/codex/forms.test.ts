@@ -68,7 +68,7 @@ describe("every form of a Codex session", () => {
     assert.equal(read.readings.get(IDS.packed)?.state.facts.title, null);
   });
 
-  it("the plain file counts where both forms lie beside each other", async () => {
+  it("the plain file is used if the compressed one exists too", async () => {
     const place = await fresh();
     const id = idAt(0, "both");
     const rows = session(id, 0);
@@ -79,7 +79,7 @@ describe("every form of a Codex session", () => {
     assert.ok(found[0]?.path.endsWith(".jsonl"));
   });
 
-  it("a session that is compressed, archived or unpacked while it is known goes on where it was", async () => {
+  it("reading continues where it stopped after a session was compressed, archived or unpacked", async () => {
     const place = await fresh();
     const id = idAt(0, "moves");
     const rows = session(id, 0);
@@ -103,13 +103,13 @@ describe("every form of a Codex session", () => {
     assert.equal(later.entries.at(-1)?.body.text, "And Y");
   });
 
-  it("a session taken back to an earlier point is that point and what came after it", () => {
+  it("a session rolled back to an earlier point has the rows up to that point and those after the rollback", () => {
     const own = texts(IDS.reverted).map((entry) => (entry as string[])[2]);
     assert.deepEqual(own, ["One", "One: done", "Another two", "Another two: done"]);
     assert.equal(read.readings.get(IDS.revertedTo), undefined, "it is the same session");
   });
 
-  it("a fork has what it was forked from before its own rows", () => {
+  it("a fork has the rows that it was forked from before its own rows", () => {
     const own = texts(IDS.forked).map((entry) => (entry as string[])[2]);
     assert.deepEqual(own, ["One", "One: done", "Three", "Three: done"]);
     const facts = read.readings.get(IDS.forked)?.state.facts;
@@ -138,7 +138,7 @@ describe("every form of a Codex session", () => {
     assert.deepEqual([facts?.cwd, facts?.agentVersion], ["/w/app", "0.149.0"]);
   });
 
-  it("a file that is called like no session is named, and the others are found", async () => {
+  it("a file that is not named like a session is reported, and the others are found", async () => {
     const place = await fresh();
     const id = idAt(0, "named");
     await writeRollout(place, id, session(id, 0));
@@ -168,7 +168,7 @@ describe("every form of a Codex session", () => {
     );
   });
 
-  it("who wrote a row in the user's name is told by the event after it, not by its words", async () => {
+  it("the event after a row with the role user decides who wrote it, not its words", async () => {
     const place = await fresh();
     const id = idAt(0, "who");
     const typed = "<environment_context> is what I want to know about";

@@ -61,7 +61,7 @@ describe("the processes of Codex", { skip }, () => {
     assert.deepEqual(await codex.live(root, systemProbe), []);
   });
 
-  it("that nobody may look into leave it open whether a session is worked on", async () => {
+  it("that cannot be inspected leave it unknown whether a session is worked on", async () => {
     for (const isSeen of [true, false]) {
       assert.deepEqual(await codex.live(folder, { ...NO_PROCESSES, shows: async () => isSeen }), []);
       assert.equal(codex.listsLive?.(noFacts("x")), isSeen);

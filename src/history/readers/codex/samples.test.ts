@@ -58,7 +58,7 @@ describe("what Codex itself recorded", () => {
     );
   });
 
-  it("model, folder, version and use are the session's own", () => {
+  it("model, folder, version and usage are those of the session itself", () => {
     const facts = read.readings.get(DONE)?.state.facts;
     assert.equal(facts?.model, "gpt-5.5");
     assert.equal(facts?.cwd, "/tmp/agent/work");

@@ -60,7 +60,7 @@ describe("the turns of a Codex session", () => {
     assert.equal(again.leftBehind[1]?.afterRef, null, "more turns than there were are all of them");
   });
 
-  it("say how the session stands, and the last of them alone", async () => {
+  it("decide the session's state, and only the last of them does", async () => {
     const kindOf = async (rows: readonly Row[]) => (await read(rows)).state.facts.ending;
     const begun = event(30, "task_started", { turn_id: "t3" });
     assert.equal((await kindOf(one(1, "One"))).kind, "ended");
@@ -107,7 +107,7 @@ describe("the turns of a Codex session", () => {
     );
   });
 
-  it("use what the running total says, and a fork only what came after it", async () => {
+  it("use the tokens of the running total, and a fork only those after the fork", async () => {
     const count = (second: number, input: number, cached: number, output_tokens: number): Row => {
       const usage = { input_tokens: input, cached_input_tokens: cached, output_tokens };
       return event(second, "token_count", { info: { total_token_usage: usage, last_token_usage: usage } });

@@ -58,7 +58,7 @@ describe("what Gemini CLI left on disk", () => {
     );
   });
 
-  it("a session in which nothing was asked is of unknown state, and has no prompt", async () => {
+  it("a session without a prompt has an unknown state", async () => {
     const family = (await families(recorded)).get(EMPTY);
     assert.equal(family?.judgement?.state, "unknown");
     assert.equal((await readRoot(recorded)).get(EMPTY)?.reading.state.facts.firstPrompt, null);
@@ -87,7 +87,7 @@ describe("Gemini CLI's sessions", () => {
     ...fields,
   });
 
-  it("its state is how its file stops, and never certain where nothing confirms it", async () => {
+  it("its state is decided by how its file ends, and is not certain unless a record confirms it", async () => {
     const asked = () => new Recording("s").user("Do X");
     assert.equal(await stateOf(asked()), "interrupted guess");
     assert.equal(await stateOf(asked().answer("Done.")), "completed likely");
@@ -107,7 +107,7 @@ describe("Gemini CLI's sessions", () => {
     );
   });
 
-  it("a rewind leaves behind what came after, and the session stands where it stood before", async () => {
+  it("a rewind leaves later messages behind and restores the earlier state", async () => {
     const root = fresh();
     const chat = new Recording("s").user("One").answer("First.").user("Two").answer("Second.");
     chat.row({ $rewindTo: "s-3" });
@@ -129,7 +129,7 @@ describe("Gemini CLI's sessions", () => {
     assert.equal(all.state.facts.ending.kind, "empty");
   });
 
-  it("a message that is written again is the same entry, and what it used counts once", async () => {
+  it("a message that is written again is the same entry, and its usage counts once", async () => {
     const root = fresh();
     const chat = new Recording("s").user("Do X").answer("Working");
     const first = chat.rows.at(-1) as Record<string, unknown>;
@@ -189,7 +189,7 @@ describe("Gemini CLI's sessions", () => {
     }
   });
 
-  it("a prompt or an answer that is written again later does not change how the session stands", async () => {
+  it("rewriting an earlier prompt or answer does not change the session's state", async () => {
     const root = fresh();
     const chat = new Recording("s").user("One").answer("First.").user("Two").answer("Second.");
     const [prompt] = chat.messages;
@@ -205,7 +205,7 @@ describe("Gemini CLI's sessions", () => {
     assert.equal((await readRoot(root)).get("s")!.reading.state.facts.ending.kind, "prompted");
   });
 
-  it("compression takes nothing away: what it dropped stays, what it wrote is a notice", async () => {
+  it("compression removes no entries, and the text that it adds is a notice", async () => {
     const root = fresh();
     const chat = new Recording("s").user("One").answer("First.").user("Two").answer("Second.");
     const kept = chat.messages.slice(2);
@@ -226,7 +226,7 @@ describe("Gemini CLI's sessions", () => {
     assert.deepEqual([state.facts.title, state.facts.ending.kind], ["About one and two", "ended"]);
   });
 
-  it("sub-agents hang below the call that names them, at every depth, with their states", async () => {
+  it("sub-agents are below the call that names them, at every depth, with their states", async () => {
     const root = fresh();
     const spawn = (id: string, agentId: string, status: string) => ({
       id,
@@ -273,7 +273,7 @@ describe("Gemini CLI's sessions", () => {
     assert.equal(all.get("a")?.reading.state.facts.cwd, "/w/app");
   });
 
-  it("the project's folder is known by its marker, by its hash, or as the agent said it", async () => {
+  it("the project's folder comes from its marker, its hash, or the context given to the model", async () => {
     const cwdOf = async (
       lay: (root: string, chat: Recording) => Promise<void>,
       projectHash = "0",
@@ -350,7 +350,7 @@ describe("Gemini CLI's sessions", () => {
     assert.match((await gemini.glance(found)).problem ?? "", /no list of messages/u);
   });
 
-  it("what is no session is named with a reason, and the rest is found", async () => {
+  it("a file that is not a session is reported with a reason, and the rest is found", async () => {
     const root = fresh();
     await new Recording("s").user("Hi").write(root);
     await mkdir(join(root, "tmp/app/chats/session-x.jsonl"));
@@ -371,7 +371,7 @@ describe("Gemini CLI's sessions", () => {
     );
   });
 
-  it("its root is in the home, or where the agent was told that the home is", () => {
+  it("its root is in the home folder, or in the one that the environment names", () => {
     assert.deepEqual(gemini.roots({ home: "/h", env: {} }), ["/h/.gemini"]);
     assert.deepEqual(gemini.roots({ home: "/h", env: { GEMINI_CLI_HOME: "/x" } }), ["/x/.gemini"]);
   });

@@ -65,7 +65,7 @@ describe("OpenCode's database while the agent is at work", () => {
     return `INSERT INTO message VALUES ('msg_${id}', 'ses_a', 1, 1, '${message}'); INSERT INTO part VALUES ('prt_${id}', 'msg_${id}', 'ses_a', 1, 1, '${part}');`;
   };
 
-  it("is seen as it grows, its process is known, and not a byte, a file or a date beside it changes", async (test) => {
+  it("is read as it grows, its process is known, and no file is changed, created or touched", async (test) => {
     const root = await laid((writer) => writer.session("ses_a", { time_updated: Date.now() + 60_000 }));
     const child = fork(writerFile, [join(root, "opencode.db")]);
     test.after(() => child.kill("SIGKILL"));
@@ -106,7 +106,7 @@ describe("OpenCode's database while the agent is at work", () => {
     await fs.chmod(root, 0o755);
   });
 
-  it("calls that run side by side give their results as they come, and in that order for good", async () => {
+  it("parallel calls give their results in the order in which they arrive, in every later reading", async () => {
     const root = await fresh();
     const writer = new Writer(join(root, "opencode.db"));
     writer.session("ses_a").user("ses_a", "Go");
@@ -150,7 +150,7 @@ describe("OpenCode's database while the agent is at work", () => {
   });
 });
 
-describe("OpenCode's database, changed behind our back", () => {
+describe("OpenCode's database, changed between two readings", () => {
   const talk = (writer: Writer): string[] => {
     writer.session("ses_a");
     return ["One", "Two", "Three"].flatMap((text) => [
@@ -159,7 +159,7 @@ describe("OpenCode's database, changed behind our back", () => {
     ]);
   };
 
-  it("a session that is taken back leaves the rest behind; undone, or gone for good, it is read anew", async () => {
+  it("a revert leaves the rest behind; after it is undone or made permanent, the session is read again", async () => {
     let ids: string[] = [];
     const root = await laid((writer) => {
       ids = talk(writer);
@@ -201,7 +201,7 @@ describe("OpenCode's database, changed behind our back", () => {
     assert.deepEqual([...(await readRoot(root)).keys()], []);
   });
 
-  it("packed, its rows have other numbers and are found again", async () => {
+  it("after a vacuum its rows have other rowids and are found again", async () => {
     const root = await laid((writer) => {
       writer.session("ses_gone");
       talk(writer);
@@ -213,8 +213,8 @@ describe("OpenCode's database, changed behind our back", () => {
   });
 });
 
-describe("OpenCode's database with things in it that do not belong there", () => {
-  it("a row that is no JSON, or too long, is counted once, and the rest is read", async () => {
+describe("OpenCode's database with invalid content", () => {
+  it("a row that is not JSON, or is too long, is counted once, and the rest is read", async () => {
     const root = await laid((writer) => {
       writer.session("ses_a").user("ses_a", "One");
       const id = writer.answer("ses_a", "x".repeat(5000));
@@ -241,7 +241,7 @@ describe("OpenCode's database with things in it that do not belong there", () =>
     assert.equal((await readAll(opencode, found, { before: reading, lineBytesMax: 4000 })).badCount, 6);
   });
 
-  it("parts of one message are read as long as all of them are no longer than a row may be", async () => {
+  it("the parts of one message are read up to the length that one row may have", async () => {
     const parts = ["a", "b", "c"].map((sign) => ({ type: "text", text: sign.repeat(1500) }));
     const write = (writer: Writer): void => {
       writer.session("ses_a").message("ses_a", { role: "user" }, parts);
@@ -262,7 +262,7 @@ describe("OpenCode's database with things in it that do not belong there", () =>
     }
   });
 
-  it("prompts that were never answered come in batches, however many they are", async () => {
+  it("any number of unanswered prompts is read in batches", async () => {
     const root = await laid((writer) => {
       writer.sql.exec("BEGIN");
       writer.session("ses_a");
@@ -281,7 +281,7 @@ describe("OpenCode's database with things in it that do not belong there", () =>
     );
   });
 
-  it("whatever a row holds, nothing is thrown", async () => {
+  it("no content of a row makes the reader throw", async () => {
     const next = random(11);
     for (let round = 0; round < 20; round += 1) {
       const root = await fresh();
@@ -306,7 +306,7 @@ describe("OpenCode's database with things in it that do not belong there", () =>
     }
   });
 
-  it("a database that is broken, foreign or none is named with a reason, and the others are read", async () => {
+  it("a file that is damaged, or not an OpenCode database, is reported with a reason, and the others are read", async () => {
     const root = await laid((writer) => writer.session("ses_a"));
     await fs.writeFile(
       join(root, "opencode-a.db"),

@@ -90,7 +90,7 @@ describe("what OpenCode 1.18.33 left in its database", () => {
     );
   });
 
-  it("the same from tables with fewer columns, and from the tree of files", async () => {
+  it("older tables and the tree of files give the same sessions", async () => {
     const [old, tree] = [await fresh(), await fresh()];
     layRecorded(join(old, "opencode.db"), OLD_SCHEMA).close();
     assert.deepEqual(shapeOf((await families(old)).get(TOP)), SHAPE);
@@ -109,7 +109,7 @@ describe("what OpenCode 1.18.33 left in its database", () => {
     }
   });
 
-  it("a session that stands in the database and in the tree is found once", async () => {
+  it("a session that is in the database and in the tree is found once", async () => {
     const root = await fresh();
     const writer = layRecorded(join(root, "opencode.db"));
     await layTree(root, writer);
@@ -121,7 +121,7 @@ describe("what OpenCode 1.18.33 left in its database", () => {
     );
   });
 
-  it("read after every single write it is the same, in the same order, as read at the end", async () => {
+  it("reading after every single write gives the same entries in the same order as reading at the end", async () => {
     const root = await fresh();
     await mkdir(root, { recursive: true });
     const writer = new Writer(join(root, "opencode.db"));

@@ -50,8 +50,8 @@ const open = { time: { created: Date.UTC(2026, 7, 1, 10, 1) }, finish: undefined
 const aborted = { error: { name: "MessageAbortedError", data: { message: "Aborted" } }, finish: undefined };
 const failed = { error: { name: "APIError", data: { message: "400 no" } }, finish: undefined };
 
-describe("how an OpenCode session stands", () => {
-  it("is what its last answer says, and no file's age", async () => {
+describe("the state of an OpenCode session", () => {
+  it("is decided by its last answer, never by a file's age", async () => {
     assert.equal(await stateOf(() => undefined), "interrupted certain");
     assert.equal(await stateOf((writer) => writer.answer("ses_a", "Done.")), "completed certain");
     assert.equal(await stateOf((writer) => writer.answer("ses_a", "Half", open)), "interrupted certain");
@@ -84,7 +84,7 @@ describe("how an OpenCode session stands", () => {
     assert.equal(await stateOf((writer) => writer.answer("ses_a", "Done."), EARLY), "completed certain");
   });
 
-  it("is not known to be over where an old version would have held nothing open", async () => {
+  it("is not known to be over for a version that holds no database open", async () => {
     const root = await laid((writer) => {
       writer.session("ses_a", { version: "1.1.5" }).user("ses_a", "Do X");
     });
@@ -97,7 +97,7 @@ describe("how an OpenCode session stands", () => {
   });
 });
 
-describe("how OpenCode's sub-agents stand", () => {
+describe("the state of OpenCode's sub-agents", () => {
   const child = (writer: Writer, id: string, fields = {}): void => {
     writer.session(id, { parent_id: "ses_a", title: `work ${id} (@general subagent)`, ...fields });
     writer.user(id, `Do ${id}`);
@@ -168,7 +168,7 @@ describe("how OpenCode's sub-agents stand", () => {
     assert.deepEqual(shapeOf((await families(gone)).get("ses_a")), ["1 ses_c call_c orphaned certain"]);
   });
 
-  it("in the background: launched, and its end told in a message; the parent is not done before it", async () => {
+  it("in the background: launched, and its end reported in a message; the parent is not done before it", async () => {
     const launched = {
       status: "completed",
       output: '<task id="ses_b" state="running">\n<task_result>\nstarted\n</task_result>\n</task>',
@@ -204,7 +204,7 @@ describe("how OpenCode's sub-agents stand", () => {
     );
   });
 
-  it("nested at every depth, linked through the text where nothing else says it", async () => {
+  it("nested at every depth, linked by the text of a result if nothing else names the sub-agent", async () => {
     const root = await laid((writer) => {
       top(writer);
       child(writer, "ses_b");
@@ -233,7 +233,7 @@ describe("how OpenCode's sub-agents stand", () => {
     assert.equal((await readRoot(root)).get("ses_c")?.found.rootKey, "opencode:ses_a");
   });
 
-  it("asked again it stands as its last call says", async () => {
+  it("a sub-agent that was called again has the state of its last call", async () => {
     const root = await laid((writer) => {
       top(writer);
       child(writer, "ses_b");

@@ -75,7 +75,7 @@ describe("what Codex keeps beside its sessions", () => {
     writer.close();
   });
 
-  it("takes nothing away when it is damaged, or goes round in circles", async () => {
+  it("does no harm when it is damaged or contains a cycle", async () => {
     const root = await lay();
     await fs.writeFile(join(root, "state_7.sqlite"), "this is no database");
     assert.equal((await readRoot(root)).readings.get(TOP)?.state.facts.title, "Old name");

@@ -29,7 +29,7 @@ describe("a compressed file", () => {
     ),
   );
 
-  it("is read from any place, forwards and backwards, beyond what is kept of it", async () => {
+  it("is read at any offset, forwards and backwards, beyond the data that is kept", async () => {
     const plain = Buffer.concat(Array.from({ length: 6 }, () => lines));
     const file = await openZstd(await write(zstdCompressSync(plain)));
     assert.ok(plain.length > 10 * 1024 * 1024);
@@ -62,7 +62,7 @@ describe("a compressed file", () => {
     await file.close();
   });
 
-  it("that is torn or damaged has what comes before, and one bad line where it ends", async () => {
+  it("that is truncated or damaged gives the bytes before the damage and one bad line", async () => {
     const id = idAt(0, "torn");
     const rows = Array.from({ length: 400 }, () => session(id, 0)).flat();
     for (const damage of [
@@ -85,7 +85,7 @@ describe("a compressed file", () => {
     }
   });
 
-  it("that is none is named", async () => {
+  it("that is not a zstd file is reported", async () => {
     const root = await fs.mkdtemp(join(folder, "root-"));
     const id = idAt(0, "none");
     const path = await writeRollout(root, id, session(id, 0), { isPacked: true });
