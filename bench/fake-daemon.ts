@@ -8,7 +8,7 @@ import { openLog } from "../src/log.ts";
 import { benchConfig } from "./home.ts";
 
 const paths = pathsIn(kinfoldHome(process.env));
-const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: process.env, flags: {} });
+const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: process.env });
 let begun = 0;
 const fake = createFakeDriver({
   gate: ({ at }) => {

@@ -260,7 +260,7 @@ async function main(): Promise<void> {
 async function checkHere(paths: Paths): Promise<Checked> {
   const { loadConfig } = await import("./config/load.ts");
   const { home } = paths;
-  const loaded = loadConfig({ home, cwd: home, env: process.env, flags: {} });
+  const loaded = loadConfig({ home, cwd: home, env: process.env });
   if (!showsStorePassword(process.env, process.argv)) return loaded;
   prepareHome(paths);
   const { checked, env } = withoutStorePassword(loaded, process.env);

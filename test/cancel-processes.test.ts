@@ -138,7 +138,7 @@ test("what could not be stopped is named in the reply, the lease, the event and 
   const work = mkdtempSync(path.join(tmpdir(), "kinfold-work-"));
   const held = spawn("sleep", ["600"], { stdio: "ignore" });
   const process: ProcessIdentity = { pid: held.pid!, startTime: null, command: "sleep" };
-  const { config } = loadConfig({ home, cwd: home, env: {}, flags: { port: 0 } });
+  const { config } = loadConfig({ home, cwd: home, env: { KINFOLD_PORT: "0" } });
   const log = openLog({ level: "error", path: null });
   const drivers = new Map([
     ["fake", createFakeDriver()],

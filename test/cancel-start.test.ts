@@ -35,7 +35,7 @@ async function inWindow(
 ): Promise<void> {
   const home = mkdtempSync(path.join(tmpdir(), "kinfold-test-"));
   const folder = mkdtempSync(path.join(tmpdir(), "kinfold-work-"));
-  const { config } = loadConfig({ home, cwd: home, env: {}, flags: { port: 0 } });
+  const { config } = loadConfig({ home, cwd: home, env: { KINFOLD_PORT: "0" } });
   const log = openLog({ level: "error", path: null });
   const paths = pathsIn(home);
   const { sandbox } = config;

@@ -4,7 +4,7 @@ import { homeOf } from "./daemon/home.ts";
 
 /** Loads the configuration that applies in the current folder. */
 export function loadHere(call: Call): Loaded {
-  return loadConfig({ home: homeOf(call).home, cwd: process.cwd(), env: call.env, flags: {} });
+  return loadConfig({ home: homeOf(call).home, cwd: process.cwd(), env: call.env });
 }
 
 export function loadIfValid(call: Call): Loaded | null {

@@ -25,8 +25,8 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
   return { given, problems: misspelt(env) };
 }
 
-/** Converts text from the environment or a flag to the type of its setting. */
-export function fromText(setting: Setting, text: string): unknown {
+/** Converts text from the environment to the type of its setting. */
+function fromText(setting: Setting, text: string): unknown {
   const word = text.trim();
   switch (setting.kind) {
     case "string":

@@ -99,7 +99,7 @@ function at(reading: Reading, path: readonly string[]): { where: string; line: n
   return { where: reading.path, line: offset === undefined ? null : reading.lines.linePos(offset).line };
 }
 
-export function unknownSetting(key: string): string {
+function unknownSetting(key: string): string {
   const keys = SETTINGS.map((setting) => setting.key);
   const last = key.slice(key.lastIndexOf(".") + 1);
   const sections = keys.filter((k) => k.includes(".")).map((k) => k.slice(0, k.indexOf(".")));

@@ -14,7 +14,6 @@ interface Given {
   readonly home?: string;
   readonly project?: string;
   readonly env?: Record<string, string>;
-  readonly flags?: Record<string, unknown>;
 }
 
 function place(given: Given): { home: string; cwd: string; load: () => Loaded } {
@@ -24,7 +23,7 @@ function place(given: Given): { home: string; cwd: string; load: () => Loaded } 
   mkdirSync(cwd);
   if (given.home !== undefined) writeFileSync(join(home, "kinfold.yaml"), given.home);
   if (given.project !== undefined) writeFileSync(join(cwd, "kinfold.yaml"), given.project);
-  return { home, cwd, load: () => loadConfig({ home, cwd, env: given.env ?? {}, flags: given.flags ?? {} }) };
+  return { home, cwd, load: () => loadConfig({ home, cwd, env: given.env ?? {} }) };
 }
 
 const load = (given: Given): Loaded => place(given).load();
@@ -52,16 +51,15 @@ describe("where a setting comes from", () => {
     assert.deepEqual(sources["limits.childrenMax"], { value: 8, from: "default", where: null });
   });
 
-  it("a flag beats the environment, which beats the home, and the project lowers what they say", () => {
+  it("the environment beats the home, and the project lowers what they say", () => {
     const given: Given = {
       home: "agent: one\nport: 1\nlimits:\n  depthMax: 4\n  childrenMax: 4\n",
       project: "limits:\n  depthMax: 3\n",
       env: { KINFOLD_AGENT: "three", KINFOLD_PORT: "2" },
-      flags: { agent: "four" },
     };
     const at = place(given);
     const { sources } = at.load();
-    assert.deepEqual(sources.agent, { value: "four", from: "flag", where: "--agent" });
+    assert.deepEqual(sources.agent, { value: "three", from: "environment", where: "KINFOLD_AGENT" });
     assert.deepEqual(sources.port, { value: 2, from: "environment", where: "KINFOLD_PORT" });
     assert.deepEqual(sources["limits.depthMax"], {
       value: 3,
@@ -98,14 +96,14 @@ describe("where a setting comes from", () => {
     assert.equal(config.host, "127.0.0.1");
   });
 
-  it("a flag that is undefined was not given", () => {
-    assert.equal(load({ flags: { port: undefined } }).sources.port?.from, "default");
-    assert.equal(load({ flags: { port: 0 } }).config.port, 0);
+  it("a variable that is empty was not given", () => {
+    assert.equal(load({ env: { KINFOLD_PORT: "" } }).sources.port?.from, "default");
+    assert.equal(load({ env: { KINFOLD_PORT: "0" } }).config.port, 0);
   });
 
   it("a daemon in its own home reads that file as the home's", () => {
     const { home } = place({ home: "host: 127.0.0.2\n" });
-    const loaded = loadConfig({ home, cwd: home, env: {}, flags: {} });
+    const loaded = loadConfig({ home, cwd: home, env: {} });
     assert.equal(loaded.config.host, "127.0.0.2");
     assert.deepEqual(loaded.problems, []);
   });
@@ -158,7 +156,7 @@ describe("a project's file", () => {
     assert.equal(at.load().config.permission, "ask");
     const below = join(at.cwd, "a", "b");
     mkdirSync(below, { recursive: true });
-    const here = (): Loaded => loadConfig({ home: at.home, cwd: below, env: {}, flags: {} });
+    const here = (): Loaded => loadConfig({ home: at.home, cwd: below, env: {} });
     assert.equal(here().config.permission, "workspace", "without git its own folder alone counts");
     mkdirSync(join(at.cwd, ".git"));
     assert.equal(here().sources["permission"]?.where, `${join(at.cwd, "kinfold.yaml")}:1`);
@@ -192,12 +190,12 @@ describe("a bad file is an error with its place", () => {
     const text = problemsOf({
       home: "prt: 1\nport: high\n",
       project: "permission: root\n",
-      flags: { hots: "x" },
+      env: { KINFOLD_LIMITS_DEPTH_MAX: "deep" },
     });
     assert.match(text, /home\/kinfold\.yaml:1: prt .*did you mean port/);
     assert.match(text, /home\/kinfold\.yaml:2: port is not valid/);
     assert.match(text, /project\/kinfold\.yaml:1: permission is not valid/);
-    assert.match(text, /--hots: is not a setting; did you mean host\?/);
+    assert.match(text, /KINFOLD_LIMITS_DEPTH_MAX: limits\.depthMax is not valid/);
   });
 
   it("text that is no YAML names the line", () => {
@@ -210,7 +208,7 @@ describe("a bad file is an error with its place", () => {
     assert.match(problemsOf({ home: "port:\n" }), /:1: port is empty/);
     assert.match(problemsOf({ home: "limits: 4\n" }), /:1: limits needs settings below it/);
     assert.match(problemsOf({ env: { KINFOLD_PORT: "http" } }), /KINFOLD_PORT: port is not valid/);
-    assert.match(problemsOf({ flags: { port: "70000" } }), /--port: port is not valid/);
+    assert.match(problemsOf({ env: { KINFOLD_PORT: "70000" } }), /KINFOLD_PORT: port is not valid/);
     assert.match(
       problemsOf({ home: "agents:\n  x: { command: [] }\n" }),
       /:1: agents is not valid: x\.command/,

@@ -1,8 +1,8 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { Config } from "../contract/config.ts";
-import { fromText, readEnvironment } from "./environment.ts";
-import { readConfigFile, unknownSetting, type Given } from "./file.ts";
+import { readEnvironment } from "./environment.ts";
+import { readConfigFile, type Given } from "./file.ts";
 import { looseness, projectFolders, readProjectSync } from "./project-ceiling.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";
 import { SETTINGS, settingOf, type Setting } from "./setting.ts";
@@ -11,16 +11,14 @@ export interface LoadRequest {
   readonly home: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** By key, such as `limits.childrenMax`. Text is converted as in the environment. */
-  readonly flags: Readonly<Record<string, unknown>>;
 }
 
-export type From = "default" | "home file" | "project file" | "environment" | "flag";
+export type From = "default" | "home file" | "project file" | "environment";
 
 export interface Source {
   readonly value: unknown;
   readonly from: From;
-  /** `file:line`, the variable or the flag; null for a default. */
+  /** `file:line`, or the variable; null for a default. */
   readonly where: string | null;
 }
 
@@ -32,9 +30,8 @@ export interface Loaded {
 }
 
 /**
- * Loads the configuration for a folder. Later sources override earlier ones: defaults, the home's file, the
- * environment, flags. The project's files can only make it stricter. Throws one `ConfigError` with every
- * problem.
+ * Loads the configuration for a folder. The environment overrides the home's file. The project's files can
+ * only make it stricter. Throws one `ConfigError` with every problem.
  */
 export function loadConfig(request: LoadRequest): Loaded {
   const state: State = { applied: new Map(), errors: [], problems: [] };
@@ -47,7 +44,6 @@ export function loadConfig(request: LoadRequest): Loaded {
   const environment = readEnvironment(request.env);
   state.problems.push(...environment.problems);
   for (const given of environment.given) apply(state, "environment", given);
-  for (const given of readFlags(state, request.flags)) apply(state, "flag", given);
 
   for (const folder of projectFolders(request.cwd)) {
     if (sameFile(homeFile, join(folder, "kinfold.yaml"))) continue;
@@ -88,19 +84,6 @@ function projectRefusal(state: State, setting: Setting, value: unknown): string 
   const before = state.applied.get(setting.key)?.value ?? setting.fallback;
   if (looseness(value) <= looseness(before)) return null;
   return `was not applied: a project's file may only make it stricter, and ${String(value)} is looser than ${String(before)}`;
-}
-
-function readFlags(state: State, flags: LoadRequest["flags"]): Given[] {
-  return Object.entries(flags).flatMap(([key, value]) => {
-    if (value === undefined) return [];
-    const where = `--${key.replaceAll(/[A-Z]/g, "-$&").toLowerCase()}`;
-    const setting = settingOf(key);
-    if (setting === undefined) {
-      state.errors.push({ where, line: null, key: null, text: unknownSetting(key) });
-      return [];
-    }
-    return [{ key, value: typeof value === "string" ? fromText(setting, value) : value, where, line: null }];
-  });
 }
 
 function assemble(state: State): Config {

@@ -1,5 +1,5 @@
 export interface ConfigProblem {
-  /** A file, `KINFOLD_PORT` or `--port`. */
+  /** A file, or a variable such as `KINFOLD_PORT`. */
   readonly where: string;
   readonly line: number | null;
   readonly key: string | null;

@@ -1,17 +1,16 @@
 import { Config } from "../contract/config.ts";
 
-/** What a project's file may do with a setting: only make it stricter, or nothing. */
-export type ProjectRight = "narrow" | "none";
-
 /** One leaf of the configuration schema. */
 export interface Setting {
   readonly key: string;
   readonly env: string;
   readonly kind: "string" | "number" | "boolean" | "list" | "other";
+  /** The allowed values, if there are only a few; for the reference. */
   readonly choices: readonly string[] | null;
   readonly description: string;
   readonly fallback: unknown;
-  readonly project: ProjectRight;
+  /** What a project's file may do with it: only make it stricter, or nothing. */
+  readonly project: "narrow" | "none";
   /** Returns what is wrong with a value, or null. */
   check(value: unknown): string | null;
 }
@@ -62,7 +61,7 @@ function leaf(key: string, schema: Schema): Setting {
     key,
     env: `KINFOLD_${key.replaceAll(".", "_").replaceAll(/[A-Z]/g, "_$&").toUpperCase()}`,
     kind: kindOf(bare(schema).def.type),
-    choices: bare(schema).def.type === "enum" ? (bare(schema).options ?? null) : null,
+    choices: bare(schema).options ?? null,
     description: schema.description ?? "",
     fallback: schema.def.type === "default" ? schema.def.defaultValue : null,
     project: projectRight(key),
@@ -74,7 +73,7 @@ function leaf(key: string, schema: Schema): Setting {
  * Anyone may have written a project's file, because it comes with a clone. So it may only restrict what
  * sessions in its folders may do.
  */
-function projectRight(key: string): ProjectRight {
+function projectRight(key: string): Setting["project"] {
   if (key === "permission") return "narrow";
   return key.startsWith("limits.") && !OF_THE_NODE.has(key) ? "narrow" : "none";
 }

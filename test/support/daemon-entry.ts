@@ -9,7 +9,6 @@ const { config } = loadConfig({
   home: paths.home,
   cwd: paths.home,
   env: withoutTest(process.env),
-  flags: {},
 });
 const [moment, count = "1"] = (process.env["KINFOLD_TEST_CRASH"] ?? "").split(":");
 let left = Number(count);

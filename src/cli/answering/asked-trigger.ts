@@ -1,5 +1,5 @@
 import type { Session } from "../../contract/index.ts";
-import { askLine, kindOf, type OpenTrigger } from "./asking.ts";
+import { askLine, needKind, type OpenTrigger } from "./asking.ts";
 import type { Client } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { findSession, labelOf } from "../sessions.ts";
@@ -66,7 +66,7 @@ function asksNothing(session: Session): Failure {
 
 function several(ref: string, triggers: readonly OpenTrigger[]): Failure {
   const lines = triggers.map(
-    (each) => `kinfold answer ${each.shortId}   (${KINDS[kindOf(each)] ?? "question"}: ${askLine(each)})`,
+    (each) => `kinfold answer ${each.shortId}   (${needKind(each).toLowerCase()}: ${askLine(each)})`,
   );
   return new Failure("refused", `${ref} asks ${triggers.length} things. Choose one:`, {
     code: "ambiguous_reference",
@@ -77,5 +77,3 @@ function several(ref: string, triggers: readonly OpenTrigger[]): Failure {
 function isAboutEnd(action: Action | null): boolean {
   return action === "followUp" || action === "ack";
 }
-
-const KINDS: Readonly<Record<string, string>> = { plan_review: "plan", permission: "permission" };

@@ -2,9 +2,11 @@ import type { OutputOf, Session, Trigger } from "../../contract/index.ts";
 import type { Client } from "../daemon/connection.ts";
 import { labelOf, listSessions } from "../sessions.ts";
 import { harmless, oneLine } from "../terminal/text.ts";
-import { duration } from "../../text/quantity.ts";
+import { count, duration } from "../../text/quantity.ts";
 
 export type OpenTrigger = OutputOf<"listTriggers">["triggers"][number];
+type Payload = Pick<Trigger, "payload">;
+type Ask = Pick<Trigger, "type" | "payload">;
 
 export interface Need {
   readonly kind: "Question" | "Plan" | "Permission" | "Limit" | "Silence";
@@ -26,38 +28,26 @@ export async function needsOf(client: Client): Promise<Need[]> {
     client.listTriggers({ for: "person" }),
     listSessions(client, { status: "waiting" }),
   ]);
-  const known = new Map(waiting.map((session) => [session.id, session]));
-  const get = async (id: string): Promise<Session> => {
-    const session = known.get(id) ?? (await client.get({ id })).session;
-    known.set(id, session);
-    return session;
-  };
+  const get = sessionReader(client, waiting);
   const needs: Need[] = [];
-  for (const trigger of triggers) {
-    const session = await get(trigger.sessionId);
-    needs.push({ ...needOf(trigger), session, family: await familyOf(session, get) });
-  }
+  for (const trigger of triggers) needs.push(await needOf(trigger, trigger.deadline.defaultAt, get));
   for (const session of waiting) {
     if (session.waiting?.on !== "budget") continue;
     const ask = ["Its budget is used up."];
     const family = await familyOf(session, get);
     needs.push({ kind: "Limit", isEscalated: false, ask, session, family, until: null, trigger: null });
   }
-  return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
+  return needs.toSorted(nearestFirst);
 }
 
 /** Returns the triggers that wait for a parent, nearest deadline first. A person may answer them too. */
 export async function parentsNeeds(client: Client): Promise<Need[]> {
   const { triggers } = await client.listTriggers({ for: "all" });
+  const get = sessionReader(client, []);
   const needs: Need[] = [];
-  for (const trigger of triggers) {
-    if (trigger.toPerson) continue;
-    const { session } = await client.get({ id: trigger.sessionId });
-    const get = async (id: string): Promise<Session> => (await client.get({ id })).session;
-    const until = trigger.deadline.personAt;
-    needs.push({ ...needOf(trigger), until, session, family: await familyOf(session, get) });
-  }
-  return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
+  for (const trigger of triggers)
+    if (!trigger.toPerson) needs.push(await needOf(trigger, trigger.deadline.personAt, get));
+  return needs.toSorted(nearestFirst);
 }
 
 export async function asksOf(client: Client): Promise<Map<string, string>> {
@@ -66,17 +56,21 @@ export async function asksOf(client: Client): Promise<Map<string, string>> {
 }
 
 /** Returns the original type of a trigger, even if a parent has passed it on since. */
-export function kindOf(trigger: Pick<Trigger, "type" | "payload">): string {
+export function kindOf(trigger: Ask): string {
   const original = trigger.payload["originalType"];
   return trigger.type === "escalate" && typeof original === "string" ? original : trigger.type;
 }
 
+export function needKind(trigger: Ask): Need["kind"] {
+  return KINDS[kindOf(trigger)] ?? "Question";
+}
+
 /** Examples: `"Which dataset?"`, `plan of 5 steps to approve`, `wants to run git push`. */
-export function askLine(trigger: Pick<Trigger, "type" | "payload">): string {
+export function askLine(trigger: Ask): string {
   const { payload } = trigger;
   switch (kindOf(trigger)) {
     case "plan_review":
-      return `plan of ${steps(payload).length} ${steps(payload).length === 1 ? "step" : "steps"} to approve`;
+      return `plan of ${count(steps(payload).length, "step")} to approve`;
     case "permission":
       return `wants to run ${oneLine(wanted(payload))}`;
     case "session_error":
@@ -93,7 +87,7 @@ export interface AskedQuestion {
   readonly isMany: boolean;
 }
 
-export function questionsOf(trigger: Pick<Trigger, "payload">): AskedQuestion[] {
+export function questionsOf(trigger: Payload): AskedQuestion[] {
   const { questions } = trigger.payload;
   if (!Array.isArray(questions)) return [];
   return (questions as Record<string, unknown>[]).map((each, index) => ({
@@ -105,7 +99,7 @@ export function questionsOf(trigger: Pick<Trigger, "payload">): AskedQuestion[] 
 }
 
 /** Returns the full text, never a summary: a person decides on it. */
-export function askLines(trigger: Pick<Trigger, "type" | "payload">): string[] {
+export function askLines(trigger: Ask): string[] {
   const { payload } = trigger;
   switch (kindOf(trigger)) {
     case "plan_review":
@@ -135,7 +129,9 @@ export function timeLeft(until: number | null, now: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
 }
 
-export function answerCommands(need: Pick<Need, "kind" | "session" | "trigger">): string[] {
+export function answerCommands(
+  need: Pick<Need, "kind" | "session"> & { readonly trigger: Payload | null },
+): string[] {
   const name = quoted(labelOf(need.session));
   const start = `kinfold answer ${name}`;
   switch (need.kind) {
@@ -162,14 +158,37 @@ export function quoted(word: string): string {
   return /^[\w.=,-]+$/.test(word) && !word.startsWith("-") ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-function needOf(trigger: OpenTrigger): Omit<Need, "session" | "family"> {
-  const kind = KINDS[kindOf(trigger)] ?? "Question";
-  const until = trigger.deadline.defaultAt;
-  return { kind, isEscalated: trigger.originalId !== null, ask: askLines(trigger), until, trigger };
+type SessionReader = (id: string) => Promise<Session>;
+
+/** Reads each session at most once. */
+function sessionReader(client: Client, known: readonly Session[]): SessionReader {
+  const sessions = new Map(known.map((session) => [session.id, session]));
+  return async (id) => {
+    const session = sessions.get(id) ?? (await client.get({ id })).session;
+    sessions.set(id, session);
+    return session;
+  };
 }
 
-async function familyOf(session: Session, get: (id: string) => Promise<Session>): Promise<string | null> {
+async function needOf(trigger: OpenTrigger, until: number | null, get: SessionReader): Promise<Need> {
+  const session = await get(trigger.sessionId);
+  return {
+    kind: needKind(trigger),
+    isEscalated: trigger.originalId !== null,
+    ask: askLines(trigger),
+    session,
+    family: await familyOf(session, get),
+    until,
+    trigger,
+  };
+}
+
+async function familyOf(session: Session, get: SessionReader): Promise<string | null> {
   return session.rootId === session.id ? null : labelOf(await get(session.rootId));
+}
+
+function nearestFirst(a: Need, b: Need): number {
+  return (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b);
 }
 
 function askedAt(need: Need): number {
@@ -200,7 +219,6 @@ function lines(text: string): string[] {
 }
 
 const KINDS: Readonly<Record<string, Need["kind"]>> = {
-  ask_user_question: "Question",
   plan_review: "Plan",
   permission: "Permission",
   session_error: "Silence",

@@ -1,6 +1,6 @@
 import type { AskOf } from "../../contract/index.ts";
 import type { Action, Asked } from "./asked-trigger.ts";
-import { answerCommands, askLines, kindOf, questionsOf } from "./asking.ts";
+import { answerCommands, askLines, kindOf, needKind, questionsOf } from "./asking.ts";
 import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
 import { lineOf, promptOf } from "../terminal/prompt.ts";
@@ -39,7 +39,7 @@ export async function replyTo(
   if (decision !== null) return decided(call, asked, { words, ...decision });
   const [word = ""] = words;
   if (words.length === 1 && actions.includes(word))
-    return decided(call, asked, { words: [], ...decisionFor(word) });
+    return decided(call, asked, { words: [], action: word as Action, text: "" });
   if (actions.length > 0) {
     if (!isInteractive(call) || words.length > 0) throw sayWhich(asked, "Choose an answer:");
     return askForAction(call, asked);
@@ -54,10 +54,8 @@ async function decided(
 ): Promise<Reply> {
   const { actions } = asked.trigger;
   if (!actions.includes(action)) {
-    throw sayWhich(
-      asked,
-      `--${FLAGS[action]} does not fit: ${labelOf(asked.session)} ${WHAT[kindOf(asked.trigger)] ?? "asks a question"}.`,
-    );
+    const what = WHAT[kindOf(asked.trigger)] ?? "asks a question";
+    throw sayWhich(asked, `--${FLAGS[action]} does not fit: ${labelOf(asked.session)} ${what}.`);
   }
   const written = [text, ...words].filter((each) => each !== "").join(" ");
   if (action !== "edit" && action !== "followUp")
@@ -69,26 +67,15 @@ async function decided(
 async function answerWords(call: Call, asked: Asked, words: readonly string[]): Promise<Reply> {
   const questions = questionsOf(asked.trigger);
   if (words.length === 0 && isInteractive(call)) return askForWords(call, asked);
-  const answers =
-    questions.length > 1
-      ? pairsOf(
-          words,
-          questions.map(({ id }) => id),
-        )
-      : null;
-  if (answers !== null) return { answers };
-  if (questions.length > 1 && words.length > 0) {
-    throw sayWhich(
-      asked,
-      `${labelOf(asked.session)} asks ${questions.length} things at once. Answer each by its id:`,
-    );
+  if (questions.length > 1) {
+    const ids = questions.map(({ id }) => id);
+    const answers = pairsOf(words, ids);
+    if (answers !== null) return { answers };
+    const text = `${labelOf(asked.session)} asks ${questions.length} things at once. Answer each by its id:`;
+    if (words.length > 0) throw sayWhich(asked, text);
   }
-  const example = answerCommands({
-    ...asked,
-    kind: "Question",
-    trigger: { ...asked.trigger, sessionName: null },
-  });
-  const text = (await promptOf(call, words, example[0] ?? "")).trim();
+  const [example = ""] = answerCommands({ ...asked, kind: "Question" });
+  const text = (await promptOf(call, words, example)).trim();
   return { response: optionOf(text, questions[0]?.options ?? []) };
 }
 
@@ -111,12 +98,8 @@ async function askForWords(call: Call, asked: Asked): Promise<Reply> {
   for (const { id, question, options, isMany } of questions) {
     call.io.note(question.trim().split("\n").map(oneLine).join("\n"));
     for (const [index, option] of options.entries()) call.io.note(`  ${letter(index)}  ${oneLine(option)}`);
-    const hint =
-      options.length === 0
-        ? ""
-        : isMany
-          ? " (letters separated by commas, or your own words)"
-          : " (a letter, or your own words)";
+    const letters = isMany ? "letters separated by commas" : "a letter";
+    const hint = options.length === 0 ? "" : ` (${letters}, or your own words)`;
     const line = await lineOf(call, `Answer${hint}: `);
     if (line === null) throw nothing();
     answers[id] = chosen(line, options, isMany);
@@ -137,10 +120,8 @@ async function askForAction(call: Call, asked: Asked): Promise<Reply> {
   const { trigger } = asked;
   for (const line of askLines(trigger)) call.io.note(line);
   const choices = trigger.actions.map((action) => FLAGS[action as Action]);
-  const line = await lineOf(
-    call,
-    `${choices.map((choice) => `[${choice[0]}]${choice.slice(1)}`).join(", ")}: `,
-  );
+  const offered = choices.map((choice) => `[${choice[0]}]${choice.slice(1)}`);
+  const line = await lineOf(call, `${offered.join(", ")}: `);
   const picked = trigger.actions.find((action) => {
     const name = FLAGS[action as Action];
     return line !== null && (line.toLowerCase() === name || line.toLowerCase() === name[0]);
@@ -152,10 +133,6 @@ async function askForAction(call: Call, asked: Asked): Promise<Reply> {
   return { action: picked, response: text };
 }
 
-function decisionFor(word: string): Decision {
-  return { action: word as Action, text: "" };
-}
-
 function isInteractive(call: Call): boolean {
   return call.io.tty && call.io.stdin.isTTY === true;
 }
@@ -165,8 +142,7 @@ function nothing(): Failure {
 }
 
 function sayWhich(asked: Asked, sentence: string): Failure {
-  const kind = KINDS[kindOf(asked.trigger)] ?? "Question";
-  const next = answerCommands({ ...asked, kind, trigger: { ...asked.trigger, sessionName: null } });
+  const next = answerCommands({ ...asked, kind: needKind(asked.trigger) });
   return new Failure("refused", sentence, { code: "bad_answer", next });
 }
 
@@ -187,8 +163,4 @@ const WHAT: Readonly<Record<string, string>> = {
   plan_review: "has a plan",
   permission: "asks for permission",
   session_complete: "has finished",
-};
-const KINDS: Readonly<Record<string, "Plan" | "Permission" | "Question">> = {
-  plan_review: "Plan",
-  permission: "Permission",
 };

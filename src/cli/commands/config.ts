@@ -44,7 +44,7 @@ function loadOrExplain(call: Call): { loaded: Loaded; isBroken: boolean } {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const nowhere = path.join(homeOf(call).home, "no", "such", "folder");
-    const without = loadConfig({ home: nowhere, cwd: nowhere, env: {}, flags: {} });
+    const without = loadConfig({ home: nowhere, cwd: nowhere, env: {} });
     return { loaded: { ...without, problems: error.problems }, isBroken: true };
   }
 }

@@ -216,7 +216,7 @@ async function listsAliases(call: Call): Promise<boolean> {
   const text = await readFile(paths.configFile, "utf8").catch(() => "");
   if (!text.includes("aliases") && !call.env["KINFOLD_MCP_ALIASES"]) return false;
   const { loadConfig } = await import("../../config/load.ts");
-  return loadConfig({ home: paths.home, cwd: paths.home, env: call.env, flags: {} }).config.mcp.aliases;
+  return loadConfig({ home: paths.home, cwd: paths.home, env: call.env }).config.mcp.aliases;
 }
 
 /** Returns a sentence for the model. Any error but a refusal means that the daemon did not answer. */

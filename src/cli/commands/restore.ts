@@ -13,7 +13,7 @@ export async function run(call: Call): Promise<void> {
   const paths = homeOf(call);
   const source = sourceOf(call);
   prepareHome(paths);
-  const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: call.env, flags: {} });
+  const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: call.env });
   if (config.store !== "sqlite") {
     throw new Failure(
       "refused",

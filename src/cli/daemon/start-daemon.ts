@@ -38,7 +38,7 @@ export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.Pr
 /** Hands over the checked configuration. If it is invalid, the daemon itself reports the problem. */
 function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
-    const loaded = loadConfig({ home, cwd: home, env, flags: {} });
+    const loaded = loadConfig({ home, cwd: home, env });
     const { checked, env: rest } = withoutStorePassword(loaded, env);
     return { ...rest, ...handOver(checked, home) };
   } catch (error) {
