@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
 import type { Io } from "./call.ts";
+import { ownVersion } from "./daemon/home.ts";
 import { Failure } from "./failure.ts";
 import { endQuietlyOnBrokenPipe, flushed, processIo } from "./terminal/io.ts";
 import { loadCommand, readCommandLine } from "./program.ts";
@@ -9,7 +9,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const env = process.env;
   const io = processIo({ json: argv.includes("--json"), env });
   try {
-    const asked = await readCommandLine(argv, await ownVersion());
+    const asked = await readCommandLine(argv, ownVersion());
     if (asked.kind === "text") {
       io.stdout.write(asked.text);
       return 0;
@@ -34,11 +34,6 @@ async function complain(error: unknown, io: Io): Promise<number> {
   for (const line of failure.next) io.note(`  ${line}`);
   if (process.env["KINFOLD_DEBUG"] && error instanceof Error) io.note(error.stack ?? "");
   return failure.exit;
-}
-
-async function ownVersion(): Promise<string> {
-  const text = await readFile(new URL("../../package.json", import.meta.url), "utf8");
-  return String((JSON.parse(text) as { version?: unknown }).version ?? "unknown");
 }
 
 endQuietlyOnBrokenPipe();

@@ -130,7 +130,7 @@ async function* messagesOf(response: Response, watch: Watch, url: string): Async
       });
       if (done) return;
       // A slow reader does not mean that the daemon is silent.
-      watch.hold();
+      watch.pause();
       yield* sse.push(decoder.decode(value, { stream: true }));
     }
   } finally {
@@ -142,32 +142,25 @@ async function* messagesOf(response: Response, watch: Watch, url: string): Async
 /** Aborts a connection that has been silent for too long, or whose reader has gone. */
 class Watch {
   readonly #controller = new AbortController();
-  readonly #outer: AbortSignal | undefined;
-  readonly #onOuter = (): void => this.#controller.abort();
+  readonly signal: AbortSignal;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(outer: AbortSignal | undefined) {
-    this.#outer = outer;
-    if (outer?.aborted === true) this.#controller.abort();
-    outer?.addEventListener("abort", this.#onOuter, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+    const { signal } = this.#controller;
+    this.signal = outer === undefined ? signal : AbortSignal.any([outer, signal]);
   }
 
   restart(): void {
-    this.hold();
+    this.pause();
     this.#timer = setTimeout(() => this.#controller.abort(), SILENCE_MAX_MS);
   }
 
-  hold(): void {
+  pause(): void {
     clearTimeout(this.#timer);
   }
 
   end(): void {
-    this.hold();
-    this.#outer?.removeEventListener("abort", this.#onOuter);
+    this.pause();
     this.#controller.abort();
   }
 }

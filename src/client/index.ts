@@ -2,4 +2,4 @@ export { connect } from "./connect.ts";
 export type { CallOptions, Client, Connection, HttpOperationName } from "./connect.ts";
 export type { EventsOptions, FeedItem } from "./events.ts";
 export { Unreachable } from "./request.ts";
-export type { WaitForOptions } from "./wait-for.ts";
+export { isPassing, type WaitForOptions } from "./wait-for.ts";

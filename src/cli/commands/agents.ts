@@ -4,7 +4,7 @@ import type { Agent } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import { openConnection, tryConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { gridLines } from "../terminal/grid.ts";
+import { type Cell, gridLines } from "../terminal/grid.ts";
 import { homeOf } from "../daemon/home.ts";
 import type { AdapterPackage, Vendor } from "../doctor/own-agents.ts";
 import { inlineBlock } from "../terminal/screen.ts";
@@ -17,17 +17,18 @@ export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);
   const { agents } = await client.models({});
   if (call.io.json) return call.io.answer({ agents });
-  const titles = ["AGENT", "VERSION", "SIGNED IN", "MODEL", "WHAT TO DO"];
-  const columns = titles.map((title) => ({
-    title,
-    ...(title === "MODEL" ? { dropped: 1 } : {}),
-    ...(title === "WHAT TO DO" ? { flexible: true } : {}),
-  }));
+  const columns = [
+    { title: "AGENT" },
+    { title: "VERSION" },
+    { title: "SIGNED IN" },
+    { title: "MODEL", dropped: 1 },
+    { title: "WHAT TO DO", flexible: true },
+  ];
   const look = { columns: call.io.columns(), paint: call.io.paint };
   call.io.lines(gridLines(columns, agents.map(rowOf), look));
 }
 
-function rowOf(agent: Agent): { text: string; colour?: "bold" | "soft" | "green" | null }[] {
+function rowOf(agent: Agent): Cell[] {
   const signedIn = agent.signedIn === null ? "-" : agent.signedIn ? "yes" : "no";
   const version = agent.version === null ? (agent.installed ? "-" : "not installed") : oneLine(agent.version);
   const isReady = agent.installed && agent.problem === null;
@@ -50,7 +51,7 @@ async function add(call: Call, name: string | undefined): Promise<void> {
   const paths = homeOf(call);
   const location = { agentsDir: agentsDirOf(paths.home) };
   if ("path" in locateAdapter(adapter, location)) {
-    return tell(call, vendor, { version: adapter.version, already: true, bytes: null, tookMs: null });
+    return printAdded(call, vendor, { version: adapter.version, already: true, bytes: null, tookMs: null });
   }
   prepareHome(paths);
   if (!call.io.json)
@@ -68,7 +69,7 @@ async function add(call: Call, name: string | undefined): Promise<void> {
     });
   }
   const tookMs = Math.round(performance.now() - from);
-  await tell(call, vendor, { version: result.version, already: false, bytes: result.bytes, tookMs });
+  await printAdded(call, vendor, { version: result.version, already: false, bytes: result.bytes, tookMs });
 }
 
 async function wantedAdapter(name: string | undefined): Promise<{ vendor: Vendor; adapter: AdapterPackage }> {
@@ -90,28 +91,19 @@ interface Added {
 }
 
 /** Prints what was installed and what is still missing. */
-async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
+async function printAdded(call: Call, vendor: Vendor, added: Added): Promise<void> {
   const agent = (await agentsNow(call)).find((one) => one.name === vendor.name);
-  const {
-    problem = null,
-    version = null,
-    howToInstall = null,
-    howToSignIn = null,
-    uses = null,
-  } = agent ?? {};
+  const { problem = null, version = null, uses = null } = agent ?? {};
   if (call.io.json) return call.io.answer({ agent: vendor.name, adapter: added, version, uses, problem });
-  const size =
-    added.bytes === null || added.tookMs === null
-      ? ""
-      : ` (${bytes(added.bytes)}, ${Math.max(1, Math.round(added.tookMs / 1000))} s)`;
-  const done = added.already ? "is already installed" : `installed${size}`;
+  const seconds = Math.max(1, Math.round((added.tookMs ?? 0) / 1000));
+  const done = added.already
+    ? "is already installed"
+    : `installed (${bytes(added.bytes ?? 0)}, ${seconds} s)`;
   call.io.line(`${call.io.tick} ${vendor.title}: adapter ${added.version} ${done}.`);
-  const next = agent?.installed ? howToSignIn : howToInstall;
-  if (problem !== null) call.io.line(`  ${oneLine(problem)}${next === null ? "" : ` → ${oneLine(next)}`}`);
-  else
-    call.io.line(
-      `  Ready: ${vendor.program} ${oneLine(version ?? "")}. Try: kinfold run --agent ${vendor.name} "…"`,
-    );
+  const ready = `Ready: ${vendor.program} ${oneLine(version ?? "")}. Try: kinfold run --agent ${vendor.name} "…"`;
+  const next = (agent?.installed ? agent.howToSignIn : agent?.howToInstall) ?? null;
+  const todo = next === null ? "" : ` → ${oneLine(next)}`;
+  call.io.line(`  ${problem === null ? ready : oneLine(problem) + todo}`);
 }
 
 /** Returns the agents that the running daemon sees, else those that a daemon started here would see. */

@@ -28,38 +28,38 @@ export async function run(call: Call): Promise<void> {
   }
 }
 
-/** Shows the ask, the session, and when the person is asked as well. */
+/** Shows when the person is asked as well. */
 function parentLines(need: Need, call: Call, now: number): string[] {
   const { paint } = call.io;
-  const family = need.family === null ? "" : ` · ${need.family}`;
-  const asked = need.trigger === null ? "" : `, asked ${ago(now - need.trigger.createdAt)}`;
   const when =
     need.until === null ? "" : `; you are asked in ${timeLeft(need.until, now).replace(/ left$/, "")}`;
   return [
     `◐ ${paint("bold", need.kind)}   ${paint("soft", `waits for its parent${when}`)}`,
-    ...need.ask.map((line) => `  ${line}`),
-    paint("soft", `  ${labelOf(need.session)}${family}${asked}`),
+    ...askAndSession(need, call, now),
     ...answerCommands(need).map((line) => `    ${line}`),
   ];
 }
 
 /** Shows the time left, the exact ask, who asks, how to answer, and what happens without an answer. */
-export function needLines(need: Need, call: Call, now: number): string[] {
+function needLines(need: Need, call: Call, now: number): string[] {
   const { paint } = call.io;
   const kind = need.isEscalated ? `${need.kind}, passed on by its parent` : need.kind;
-  const left = timeLeft(need.until, now);
   const isUrgent = need.until !== null && need.until - now < 60_000;
-  const family = need.family === null ? "" : ` · ${need.family}`;
-  const asked = need.trigger === null ? "" : `, asked ${ago(now - need.trigger.createdAt)}`;
   const context = need.trigger?.context;
   return [
-    `${paint("amber", "◆")} ${paint("bold", kind)}   ${paint(isUrgent ? "bold" : "soft", left)}`,
-    ...need.ask.map((line) => `  ${line}`),
-    paint("soft", `  ${labelOf(need.session)}${family}${asked}`),
+    `${paint("amber", "◆")} ${paint("bold", kind)}   ${paint(isUrgent ? "bold" : "soft", timeLeft(need.until, now))}`,
+    ...askAndSession(need, call, now),
     ...(context == null ? [] : [`  its parent says: "${oneLine(context)}"`]),
     ...answerCommands(need).map((line) => `    ${line}`),
     ...fallback(need).map((line) => paint("soft", `  ${line}`)),
   ];
+}
+
+function askAndSession({ ask, session, family, trigger }: Need, call: Call, now: number): string[] {
+  const below = family === null ? "" : ` · ${family}`;
+  const asked = trigger === null ? "" : `, asked ${ago(now - trigger.createdAt)}`;
+  const who = call.io.paint("soft", `  ${labelOf(session)}${below}${asked}`);
+  return [...ask.map((line) => `  ${line}`), who];
 }
 
 function fallback(need: Need): string[] {

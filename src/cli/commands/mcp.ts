@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { attachedTools, type ListedTool } from "../../contract/tools/tool.ts";
 import { TOOL_WORDS } from "../../contract/tools/words.ts";
 import type { Call } from "../call.ts";
-import { homeOf } from "../daemon/home.ts";
+import { homeOf, ownVersion } from "../daemon/home.ts";
 import { initializeAnswer, negotiated } from "../mcp/initialize.ts";
 import {
   forward,
@@ -27,7 +27,7 @@ const BLOCKING = new Set(["wait_session", "subagent", "ask_user_question", "plan
 
 /** Answers a client's first requests itself and forwards all others to the daemon. */
 export async function run(call: Call): Promise<void> {
-  const server = new StdioServer(call, await ownVersion());
+  const server = new StdioServer(call, ownVersion());
   const lines = new LineReader();
   for await (const piece of call.io.stdin as AsyncIterable<Buffer>) {
     for (const line of lines.push(piece)) server.take(line);
@@ -226,9 +226,4 @@ function sentenceOf(error: unknown): string {
   if (name === "Refusal") return `${String(code)}: ${text}`;
   const more = Array.isArray(next) ? ` ${next.join(" ")}` : "";
   return `not_available: The daemon did not answer: ${text}${more} Nothing that it accepted is lost; list_sessions shows it.`;
-}
-
-async function ownVersion(): Promise<string> {
-  const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");
-  return String((JSON.parse(text) as { version?: unknown }).version ?? "unknown");
 }

@@ -1,4 +1,4 @@
-import type { Entry, Receipt, Session, Trigger, Turn } from "../../contract/index.ts";
+import type { Entry, Session } from "../../contract/index.ts";
 import { askLine, asksOf } from "../answering/asking.ts";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
@@ -28,20 +28,9 @@ export async function run(call: Call): Promise<void> {
   if (!session.seen && !isOpen(session)) await markSeen(client, session.id);
 }
 
-interface Facts {
-  readonly session: Session;
-  readonly family: readonly Session[];
-  readonly receipt: Receipt;
-  /** The result of its last round. */
-  readonly report: string | null;
-  readonly lastWords: string | null;
-  readonly turns: readonly Turn[];
-  readonly entries: readonly Entry[];
-  readonly asks: ReadonlyMap<string, string>;
-  readonly open: readonly Trigger[];
-}
+type Facts = Awaited<ReturnType<typeof factsOf>>;
 
-async function factsOf(client: Client, session: Session): Promise<Facts> {
+async function factsOf(client: Client, session: Session) {
   const { id } = session;
   const [tree, receipt, end, turns, entries, asks, triggers] = await Promise.all([
     client.tree({ id }),
@@ -71,35 +60,27 @@ const QUESTIONS: ReadonlySet<string> = new Set(["ask_user_question", "plan_revie
 
 function lines(facts: Facts, call: Call): string[] {
   const { session } = facts;
+  const { effective, evidence } = session;
   const { paint } = call.io;
   const now = Date.now();
   const state = stateWords(session, surroundings(facts.family, facts.asks)(session), now);
   const row = (title: string, text: string) => `  ${paint("soft", title.padEnd(10))} ${text}`;
-  const agent = [session.agent, session.effective.agentVersion, session.model]
-    .filter((word) => word !== null)
-    .join(" ");
+  const agent = [session.agent, effective.agentVersion, session.model].filter((word) => word !== null);
   const called = session.name ?? session.title;
   const head = called === null ? session.shortId : `${nameOf(session)}  ${paint("soft", session.shortId)}`;
   const isImported = session.origin === "imported";
+  const rights = isImported ? ["read from disk"] : [permissionWords(effective), ...loweredWords(effective)];
   const done = isImported ? usedLines(session) : receiptLines(facts.receipt);
   const started = `${new Date(session.createdAt).toLocaleDateString("sv")} ${clock(session.createdAt)}`;
   const unread = session.unread > 0 ? `, ${session.unread} unread in its inbox` : "";
   const out = [
     `${paint("bold", head)}  ${paint(state.colour, `${state.glyph} ${state.words}`)}`,
-    row(
-      "agent",
-      [
-        oneLine(agent),
-        ...(isImported
-          ? ["read from disk"]
-          : [permissionWords(session.effective), ...loweredWords(session.effective)]),
-      ].join(", "),
-    ),
+    row("agent", [oneLine(agent.join(" ")), ...rights].join(", ")),
     row("folder", oneLine(session.cwd)),
     row("family", place(facts)),
     row(
       "evidence",
-      `${oneLine(session.evidence.state)}: ${oneLine(session.evidence.reason)} (${session.evidence.confidence}, ${ago(now - session.evidence.at)})`,
+      `${oneLine(evidence.state)}: ${oneLine(evidence.reason)} (${evidence.confidence}, ${ago(now - evidence.at)})`,
     ),
     row("started", isImported ? started : `${started}, round ${session.round}${unread}`),
     ...done.map((line, i) => row(i === 0 ? (isImported ? "used" : "receipt") : "", line)),
@@ -108,16 +89,15 @@ function lines(facts: Facts, call: Call): string[] {
   if (facts.lastWords !== null) out.push(row("last words", clip(oneLine(facts.lastWords), 200)));
   for (const trigger of facts.open)
     out.push(row("asks", `${askLine(trigger)}  ${paint("soft", `kinfold answer ${session.shortId} …`)}`));
-  const failed = facts.turns[0];
-  if (failed?.error) out.push(row("error", oneLine(failed.error)));
+  const [last] = facts.turns;
+  if (last?.error) out.push(row("error", oneLine(last.error)));
   return [...out, "", ...lastMessages(facts, call)];
 }
 
 /** Returns the usage that an imported session's file states: the daemon did not see its work. */
 function usedLines({ messageCount, toolUseCount, usage }: Session): string[] {
   const all = usage.inputTokens + usage.cachedTokens + usage.outputTokens;
-  const what = [count(messageCount, "message"), count(toolUseCount, "tool call"), `${tokens(all)} tokens`];
-  return [what.join(", ")];
+  return [`${count(messageCount, "message")}, ${count(toolUseCount, "tool call")}, ${tokens(all)} tokens`];
 }
 
 function place(facts: Facts): string {
@@ -126,20 +106,16 @@ function place(facts: Facts): string {
   const children = family.filter((other) => other.parentId === session.id);
   const above = parent === undefined ? "root" : `child of ${labelOf(parent)}`;
   const detached = session.detachedAt === null ? "" : ", detached";
-  return children.length === 0
-    ? above + detached
-    : `${above}${detached}; children: ${children.map(labelOf).join(", ")}`;
+  const below = children.length === 0 ? "" : `; children: ${children.map(labelOf).join(", ")}`;
+  return above + detached + below;
 }
 
 function lastMessages(facts: Facts, call: Call): string[] {
   const look = { columns: call.io.columns(), paint: call.io.paint };
   if (facts.entries.length === 0) return [call.io.paint("soft", "No message yet.")];
   const rest = facts.entries[0]?.index ?? 0;
-  const more =
-    rest > 0
-      ? [call.io.paint("soft", `… ${rest} earlier; all: kinfold show ${facts.session.shortId} --transcript`)]
-      : [];
-  return [...more, ...entryLines(facts.entries, look)];
+  const more = `… ${rest} earlier; all: kinfold show ${facts.session.shortId} --transcript`;
+  return [...(rest > 0 ? [call.io.paint("soft", more)] : []), ...entryLines(facts.entries, look)];
 }
 
 async function showTranscript(client: Client, call: Call, session: Session): Promise<void> {

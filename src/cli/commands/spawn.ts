@@ -1,3 +1,4 @@
+import { quoted } from "../answering/asking.ts";
 import type { Call } from "../call.ts";
 import { openConnection } from "../daemon/connection.ts";
 import { promptOf } from "../terminal/prompt.ts";
@@ -12,8 +13,4 @@ export async function run(call: Call): Promise<void> {
   call.io.line(spawnLine(spawned));
   if (call.io.tty)
     call.io.note(call.io.paint("soft", `kinfold watch · kinfold wait ${quoted(labelOf(spawned.session))}`));
-}
-
-function quoted(name: string): string {
-  return /^[\w.-]+$/.test(name) ? name : `'${name}'`;
 }

@@ -1,10 +1,9 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import type { Agent, Health } from "../../contract/index.ts";
 import { askLine, type Need, needsOf, quoted, timeLeft } from "../answering/asking.ts";
 import type { Call } from "../call.ts";
 import { type Connection, tryConnection } from "../daemon/connection.ts";
-import { homeOf } from "../daemon/home.ts";
+import { homeOf, ownVersion } from "../daemon/home.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { labelOf } from "../sessions.ts";
 import { clip, columnsOf, oneLine, padTo, usd } from "../terminal/text.ts";
@@ -28,7 +27,7 @@ export async function run(call: Call): Promise<void> {
 async function whenDown(call: Call): Promise<void> {
   const isFirst = !existsSync(homeOf(call).database);
   if (call.io.json) return call.io.answer({ running: false });
-  call.io.line(`${call.io.paint("bold", `kinfold ${await ownVersion()}`)}   daemon not running`);
+  call.io.line(`${call.io.paint("bold", `kinfold ${ownVersion()}`)}   daemon not running`);
   call.io.line();
   if (isFirst)
     call.io.line("  Try it first: kinfold demo   (four sessions at work; needs no model and no API key)");
@@ -172,11 +171,6 @@ function hints(call: Call): string[] {
   return [
     call.io.paint("soft", '  kinfold spawn "…" · run "…" · watch · inbox · search "…" · doctor · help'),
   ];
-}
-
-async function ownVersion(): Promise<string> {
-  const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");
-  return String((JSON.parse(text) as { version?: unknown }).version ?? "");
 }
 
 const NEEDS_SHOWN = 5;

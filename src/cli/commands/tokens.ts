@@ -83,16 +83,10 @@ async function idOf(client: Client, name: string): Promise<string> {
     });
   }
   if (more.length === 0 || valid.length === 0) return one.id;
-  throw new Failure(
-    "refused",
-    `${found.length} valid keys have the name "${oneLine(name)}". Choose one by its id:`,
-    {
-      code: "ambiguous_reference",
-      next: valid.map(
-        (token) => `kinfold tokens revoke ${token.id}   (made ${ago(Date.now() - token.createdAt)})`,
-      ),
-    },
-  );
+  const text = `${valid.length} valid keys have the name "${oneLine(name)}". Choose one by its id:`;
+  const made = (token: Token): string => `(made ${ago(Date.now() - token.createdAt)})`;
+  const next = valid.map((token) => `kinfold tokens revoke ${token.id}   ${made(token)}`);
+  throw new Failure("refused", text, { code: "ambiguous_reference", next });
 }
 
 function rightsOf(text: string): TokenRight[] {

@@ -39,3 +39,8 @@ function unreadable(paths: Paths, code: string | undefined): Failure {
 function ownerOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.uid ?? null;
 }
+
+export function ownVersion(): string {
+  const text = readFileSync(new URL("../../../package.json", import.meta.url), "utf8");
+  return String((JSON.parse(text) as { version?: unknown }).version ?? "unknown");
+}

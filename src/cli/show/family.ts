@@ -2,7 +2,7 @@ import type { Session } from "../../contract/index.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { nameOf } from "../sessions.ts";
 import { clip, columnsOf, oneLine, padTo, usd } from "../terminal/text.ts";
-import { ageOf, markedWords, type StateWords, stateWords, surroundings } from "./words.ts";
+import { ageOf, markedWords, stateWords, surroundings } from "./words.ts";
 import { tokens } from "../../text/quantity.ts";
 
 export interface Drawing {
@@ -21,8 +21,14 @@ export interface Placed {
 
 /** Draws one line per session in tree order. Drops the least important columns if there is no room. */
 export function familyLines(sessions: readonly Session[], drawing: Drawing): string[] {
+  const rows = rowsOf(sessions, drawing);
+  const shape = fit(rows, drawing.columns);
+  return rows.map((row) => drawRow(row, shape, drawing.paint));
+}
+
+function rowsOf(sessions: readonly Session[], drawing: Drawing) {
   const around = surroundings(sessions, drawing.asks);
-  const rows = placed(sessions).map(({ session, branch }) => ({
+  return placed(sessions).map(({ session, branch }) => ({
     branch,
     session,
     label: session.name === null ? `${session.shortId} ${nameOf(session)}` : nameOf(session),
@@ -32,18 +38,14 @@ export function familyLines(sessions: readonly Session[], drawing: Drawing): str
     cost: usd(session.usage.usd),
     used: usedTokens(session),
   }));
-  const shape = fit(rows, drawing.columns);
-  return rows.map((row) => drawRow(row, shape, drawing.paint));
 }
 
 /** Returns the sessions in tree order. One whose parent is not in the list becomes a root. */
 export function placed(sessions: readonly Session[]): Placed[] {
   const known = new Set(sessions.map((session) => session.id));
-  const below = new Map<string | null, Session[]>();
-  for (const session of sessions.toSorted(oldestFirst)) {
-    const parent = session.parentId !== null && known.has(session.parentId) ? session.parentId : null;
-    below.set(parent, [...(below.get(parent) ?? []), session]);
-  }
+  const below = Map.groupBy(sessions.toSorted(oldestFirst), ({ parentId }) =>
+    parentId !== null && known.has(parentId) ? parentId : null,
+  );
   const rows: Placed[] = [];
   const descend = (parent: string, indent: string): void => {
     const children = below.get(parent) ?? [];
@@ -60,26 +62,10 @@ export function placed(sessions: readonly Session[]): Placed[] {
   return rows;
 }
 
-interface Row {
-  readonly branch: string;
-  readonly session: Session;
-  readonly label: string;
-  readonly agent: string;
-  readonly state: StateWords;
-  readonly age: string;
-  readonly cost: string;
-  readonly used: string;
-}
+type Row = ReturnType<typeof rowsOf>[number];
 
 /** The widths of the columns; a column of width 0 is left out. */
-interface Shape {
-  readonly label: number;
-  readonly agent: number;
-  readonly state: number;
-  readonly age: number;
-  readonly cost: number;
-  readonly used: number;
-}
+type Shape = Readonly<Record<"label" | "agent" | "state" | "age" | "cost" | "used", number>>;
 
 function fit(rows: readonly Row[], columns: number): Shape {
   const widest = (pick: (row: Row) => string) => Math.max(0, ...rows.map((row) => columnsOf(pick(row))));

@@ -1,4 +1,4 @@
-import type { WaitOutput } from "../../contract/index.ts";
+import { Refusal, type WaitOutput } from "../../contract/index.ts";
 import { shortId } from "../../contract/short-id.ts";
 import type { Call } from "../call.ts";
 import type { Client } from "../daemon/connection.ts";
@@ -40,7 +40,7 @@ export async function markSeen(client: Client, id: string): Promise<void> {
   try {
     await client.update({ id, seen: true });
   } catch (error) {
-    if (!(error instanceof Error) || error.name !== "Refusal") throw error;
+    if (!(error instanceof Refusal)) throw error;
   }
 }
 

@@ -1,5 +1,5 @@
-import type { FeedItem } from "../../client/index.ts";
-import type { Event, Session } from "../../contract/index.ts";
+import { type FeedItem, isPassing } from "../../client/index.ts";
+import { type Event, Refusal, type Session } from "../../contract/index.ts";
 import { asksOf } from "../answering/asking.ts";
 import type { Client } from "../daemon/connection.ts";
 import { listOpen, listSessions } from "../sessions.ts";
@@ -129,16 +129,9 @@ class View implements LiveView {
   }
 
   async #allRoots(): Promise<Set<string>> {
-    const roots = await this.#roots();
-    for (const root of this.#trees.keys()) if (this.#options.tree === undefined) roots.add(root);
-    return roots;
-  }
-
-  async #roots(): Promise<Set<string>> {
     if (this.#options.tree !== undefined) return new Set([this.#options.tree]);
-    if (this.#options.all)
-      return new Set((await listSessions(this.#client)).map((session) => session.rootId));
-    return new Set((await listOpen(this.#client)).map((session) => session.rootId));
+    const sessions = await (this.#options.all ? listSessions : listOpen)(this.#client);
+    return new Set([...sessions.map((session) => session.rootId), ...this.#trees.keys()]);
   }
 
   async #readTree(id: string): Promise<readonly Session[]> {
@@ -159,13 +152,9 @@ class View implements LiveView {
   #lost(error: unknown): void {
     if (this.#isEnded || this.#options.signal.aborted) return;
     this.offlineSince ??= Date.now();
-    this.trouble = error instanceof Error && error.name === "Refusal" && !isPassing(error) ? error : null;
+    this.trouble = error instanceof Refusal && !isPassing(error) ? error : null;
     this.#options.onChange(this);
   }
-}
-
-function isPassing(error: Error & { code?: string }): boolean {
-  return ["shutting_down", "store_busy", "busy"].includes(error.code ?? "");
 }
 
 const READ_MS = 80;
