@@ -1,7 +1,7 @@
 import { ConfigError } from "../config/problem.ts";
 import { Refusal } from "../contract/index.ts";
 import { causeOf } from "./daemon/connection.ts";
-import { Failure } from "./failure.ts";
+import { failed, Failure, noDaemon, refused } from "./failure.ts";
 
 /** Turns anything that a command threw into a message that a person can act on. */
 export function explain(error: unknown): Failure {
@@ -9,27 +9,21 @@ export function explain(error: unknown): Failure {
   if (error instanceof Refusal) return fromRefusal(error);
   if (error instanceof ConfigError) {
     const isHome = error.what === "home";
-    return new Failure("refused", error.message, {
-      code: isHome ? "bad_home" : "bad_config",
-      next: [isHome ? "Or use a home of your own: KINFOLD_HOME=…" : "Fix it: kinfold config edit"],
-    });
+    return refused(isHome ? "bad_home" : "bad_config", error.message, [
+      isHome ? "Or use a home of your own: KINFOLD_HOME=…" : "Fix it: kinfold config edit",
+    ]);
   }
   if (isNetworkTrouble(error)) {
-    return new Failure("noDaemon", `The connection to the daemon was lost: ${causeOf(error)}.`, {
-      code: "daemon_unreachable",
-      next: [
-        "Nothing that was accepted is lost. Check: kinfold",
-        "Start it if it is not running: kinfold up",
-      ],
-    });
+    return noDaemon("daemon_unreachable", `The connection to the daemon was lost: ${causeOf(error)}.`, [
+      "Nothing that was accepted is lost. Check: kinfold",
+      "Start it if it is not running: kinfold up",
+    ]);
   }
-  if (isSystemTrouble(error))
-    return new Failure("failed", systemSentence(error), { code: error.code ?? "failed" });
+  if (isSystemTrouble(error)) return failed(error.code ?? "failed", systemSentence(error));
   const text = error instanceof Error ? error.message : String(error);
-  return new Failure("failed", `This is a bug in Kinfold: ${text}`, {
-    code: "internal",
-    next: ["Please report it with the output of: KINFOLD_DEBUG=1 kinfold …"],
-  });
+  return failed("internal", `This is a bug in Kinfold: ${text}`, [
+    "Please report it with the output of: KINFOLD_DEBUG=1 kinfold …",
+  ]);
 }
 
 function fromRefusal(refusal: Refusal): Failure {

@@ -33,3 +33,13 @@ export interface FailureMore {
   readonly next?: readonly string[];
   readonly details?: Record<string, unknown>;
 }
+
+export const refused = failWith("refused");
+export const failed = failWith("failed");
+export const cancelled = failWith("cancelled");
+export const noDaemon = failWith("noDaemon");
+
+function failWith(exit: ExitName) {
+  return (code: string, message: string, next: readonly string[] = []): Failure =>
+    new Failure(exit, message, { code, next });
+}

@@ -1,6 +1,6 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type CommandModule, Flags } from "./call.ts";
-import { EXITS, type ExitName, Failure } from "./failure.ts";
+import { type ExitName, EXITS, type Failure, refused } from "./failure.ts";
 import { COMMANDS, type CommandRow, GLOBAL_OPTIONS, GROUPS, type OptionRow, STATUS } from "./table/table.ts";
 import { parseDuration, parseInteger, parseNumber } from "./value.ts";
 import { nearest } from "../text/nearest.ts";
@@ -129,20 +129,17 @@ function exitText(names: readonly ExitName[]): string {
 
 function unknownWord(word: string): Failure {
   if (word.startsWith("-")) {
-    return new Failure("refused", `There is no option ${word}.`, {
-      code: "wrong_use",
-      next: ["All options: kinfold --help"],
-    });
+    return refused("wrong_use", `There is no option ${word}.`, ["All options: kinfold --help"]);
   }
   const close = nearest(
     word,
     COMMANDS.map((row) => row.name),
   );
   const next = close.map((name) => `Did you mean: kinfold ${name}`);
-  return new Failure("refused", `There is no command "${word}".`, {
-    code: "unknown_command",
-    next: [...next.slice(0, 1), "All commands: kinfold help"],
-  });
+  return refused("unknown_command", `There is no command "${word}".`, [
+    ...next.slice(0, 1),
+    "All commands: kinfold help",
+  ]);
 }
 
 /** Ends commander's sentence with a full stop and adds a pointer to the help. */
@@ -153,8 +150,5 @@ function wrongUse(error: CommanderError, argv: readonly string[]): Failure {
   const hints = rest.map((line) => line.replace(/^\((.*)\)$/, "$1")).filter((line) => line !== "");
   const examples = row?.examples.slice(0, 1).map(([line]) => `Example: ${line}`) ?? [];
   const help = row === undefined ? "kinfold --help" : `kinfold ${row.name} --help`;
-  return new Failure("refused", sentence, {
-    code: "wrong_use",
-    next: [...hints, ...examples, `Help: ${help}`],
-  });
+  return refused("wrong_use", sentence, [...hints, ...examples, `Help: ${help}`]);
 }

@@ -4,6 +4,7 @@ import type { Call, Flags } from "./call.ts";
 import type { Client } from "./daemon/connection.ts";
 import { Failure } from "./failure.ts";
 import { findSession, labelOf } from "./sessions.ts";
+import { queuedWords } from "./show/words.ts";
 import { oneLine, usd } from "./terminal/text.ts";
 import { count, duration, tokens } from "../text/quantity.ts";
 
@@ -38,10 +39,7 @@ export async function spawnAsAsked(client: Client, call: Call, prompt: string): 
 /** Example: `release  3d91ab55  claude opus, /src/shop, permission workspace`. */
 export function spawnLine(spawned: SpawnOutput): string {
   const { session, effective } = spawned;
-  const agent = [effective.agent, effective.model]
-    .filter(Boolean)
-    .map((word) => oneLine(String(word)))
-    .join(" ");
+  const agent = oneLine([effective.agent, effective.model].filter(Boolean).join(" "));
   const facts = [agent, oneLine(effective.cwd), permissionWords(effective), ...loweredWords(effective)];
   if (effective.profile !== "default") facts.push(`profile ${oneLine(effective.profile)}`);
   const limits = limitWords(effective.limits);
@@ -49,7 +47,8 @@ export function spawnLine(spawned: SpawnOutput): string {
   if (session.parentId !== null)
     facts.push(`${spawned.childrenOpen} of ${spawned.childrenMax} children at work`);
   if (spawned.existing) facts.push("not started again: this session already has this name or key");
-  else if (spawned.status === "queued") facts.push(queued(spawned));
+  else if (spawned.status === "queued")
+    facts.push(`${queuedWords(spawned.queuedBehind)}; it starts by itself`);
   return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
 }
 
@@ -69,13 +68,12 @@ export function loweredWords({ counts, loweredBy }: SpawnOutput["effective"]): s
 
 /** Example: `$10, 30 min`. */
 export function limitWords(limits: Budget): string {
-  const words = [
-    limits.usd === undefined ? null : usd(limits.usd),
-    limits.tokens === undefined ? null : `${tokens(limits.tokens)} tokens`,
-    limits.turns === undefined ? null : count(limits.turns, "turn"),
-    limits.minutes === undefined ? null : duration(limits.minutes * 60_000),
-  ];
-  return words.filter((word) => word !== null).join(", ");
+  const words: string[] = [];
+  if (limits.usd !== undefined) words.push(usd(limits.usd));
+  if (limits.tokens !== undefined) words.push(`${tokens(limits.tokens)} tokens`);
+  if (limits.turns !== undefined) words.push(count(limits.turns, "turn"));
+  if (limits.minutes !== undefined) words.push(duration(limits.minutes * 60_000));
+  return words.join(", ");
 }
 
 function limitsOf(flags: Flags): Budget | undefined {
@@ -86,11 +84,6 @@ function limitsOf(flags: Flags): Budget | undefined {
     minutes: flags.number("minutes"),
   });
   return Object.keys(limits).length === 0 ? undefined : (limits as Budget);
-}
-
-function queued(spawned: SpawnOutput): string {
-  const ahead = spawned.queuedBehind > 0 ? `queued, ${spawned.queuedBehind} ahead` : "queued";
-  return `${ahead}; it starts by itself`;
 }
 
 /** Removes undefined fields: a field of the contract may be absent, but not undefined. */

@@ -30,21 +30,23 @@ export interface ProfileSet {
  * Throws an error that names the file if one is invalid.
  */
 export async function loadProfiles(places: { home: string; project: string | null }): Promise<ProfileSet> {
-  const found = new Map<string, Profile>();
-  for (const file of await filesIn(BUILT_IN)) add(found, await readOwn(file, "built in"));
-  for (const file of await filesIn(join(places.home, "profiles"))) add(found, await readOwn(file, file));
+  const found: Profile[] = [];
+  for (const file of await filesIn(BUILT_IN)) found.push(await readOwn(file, "built in"));
+  for (const file of await filesIn(join(places.home, "profiles"))) found.push(await readOwn(file, file));
   const untrusted: { name: string; file: string }[] = [];
   const { project } = places;
   const names = project === null ? [] : await listProjectFiles(project, PROJECT_FOLDER, ".md");
-  if (project === null || names.length === 0) return { profiles: [...found.values()], untrusted };
-  const trusted = await readTrusted(places.home);
-  for (const name of names) {
-    const file = join(project, PROJECT_FOLDER, name);
-    const text = await trustedText(project, name, trusted);
-    if (text === null) untrusted.push({ name: basename(name, ".md"), file });
-    else add(found, parseOnce(file, text, file));
+  if (project !== null && names.length > 0) {
+    const trusted = await readTrusted(places.home);
+    for (const name of names) {
+      const file = join(project, PROJECT_FOLDER, name);
+      const text = await trustedText(project, name, trusted);
+      if (text === null) untrusted.push({ name: basename(name, ".md"), file });
+      else found.push(parseOnce(file, text, file));
+    }
   }
-  return { profiles: [...found.values()], untrusted };
+  const byName = new Map(found.map((profile) => [profile.name, profile]));
+  return { profiles: [...byName.values()], untrusted };
 }
 
 /** Reads a profile file that may not be trusted yet, so that a person can decide. */
@@ -94,21 +96,14 @@ function parseProfile(file: string, text: string, from: string): Profile {
     data = yaml().parse(match[1] ?? "");
   } catch (error) {
     const line = (error as { linePos?: { line: number }[] }).linePos?.[0]?.line ?? 1;
-    throw problem(
-      file,
-      line + 1,
-      error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error),
-    );
+    throw problem(file, line + 1, String(error instanceof Error ? error.message.split("\n")[0] : error));
   }
   const result = ProfileHead.safeParse(data);
   if (!result.success) {
     const [issue] = result.error.issues;
     const key = issue?.code === "unrecognized_keys" ? issue.keys[0] : issue?.path[0];
-    throw problem(
-      file,
-      lineOf(match[1] ?? "", String(key ?? "")),
-      `${String(key ?? "it")}: ${issue?.message ?? "is not valid"}`,
-    );
+    const line = lineOf(match[1] ?? "", String(key ?? ""));
+    throw problem(file, line, `${String(key ?? "it")}: ${issue?.message ?? "is not valid"}`);
   }
   return profileOf(result.data, (match[2] ?? "").trim(), from);
 }
@@ -149,10 +144,6 @@ function listOf(value: string | string[] | undefined): string[] | null {
   if (value === undefined) return null;
   const items = typeof value === "string" ? value.split(",") : value;
   return items.map((item) => item.trim()).filter((item) => item !== "");
-}
-
-function add(found: Map<string, Profile>, profile: Profile): void {
-  found.set(profile.name, profile);
 }
 
 async function filesIn(folder: string): Promise<string[]> {

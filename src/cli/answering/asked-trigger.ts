@@ -1,7 +1,7 @@
 import type { Session } from "../../contract/index.ts";
 import { askLine, needKind, type OpenTrigger } from "./asking.ts";
 import type { Client } from "../daemon/connection.ts";
-import { Failure } from "../failure.ts";
+import { Failure, refused } from "../failure.ts";
 import { findSession, labelOf } from "../sessions.ts";
 
 export type Action = "approve" | "edit" | "cancel" | "allow" | "deny" | "followUp" | "ack";
@@ -37,10 +37,9 @@ async function sessionOf(client: Client, ref: string): Promise<Session> {
   } catch (error) {
     const isUnknown = error instanceof Failure && error.code === "not_found";
     if (!isUnknown || !/^[0-9a-f-]{8,36}$/.test(ref)) throw error;
-    throw new Failure("refused", `Nothing that waits for an answer has the id ${ref}.`, {
-      code: "unknown_trigger",
-      next: ["It may already be answered or withdrawn. What needs you: kinfold inbox"],
-    });
+    throw refused("unknown_trigger", `Nothing that waits for an answer has the id ${ref}.`, [
+      "It may already be answered or withdrawn. What needs you: kinfold inbox",
+    ]);
   }
 }
 
@@ -50,28 +49,25 @@ async function endOf(client: Client, session: Session): Promise<Asked["trigger"]
   const end = triggers.findLast((each) => each.type === "session_complete" && each.status === "open");
   if (end !== undefined) return end;
   const label = labelOf(session);
-  throw new Failure("refused", `${label} has no finished round to answer.`, {
-    code: "unknown_trigger",
-    next: [`Give it more work: kinfold tell '${label}' "…"`, `Look at it: kinfold show '${label}'`],
-  });
+  throw refused("unknown_trigger", `${label} has no finished round to answer.`, [
+    `Give it more work: kinfold tell '${label}' "…"`,
+    `Look at it: kinfold show '${label}'`,
+  ]);
 }
 
 function asksNothing(session: Session): Failure {
   const label = labelOf(session);
-  return new Failure("refused", `${label} is not asking anything.`, {
-    code: "unknown_trigger",
-    next: ["What needs you: kinfold inbox", `Send it a message: kinfold tell '${label}' "…"`],
-  });
+  return refused("unknown_trigger", `${label} is not asking anything.`, [
+    "What needs you: kinfold inbox",
+    `Send it a message: kinfold tell '${label}' "…"`,
+  ]);
 }
 
 function several(ref: string, triggers: readonly OpenTrigger[]): Failure {
   const lines = triggers.map(
     (each) => `kinfold answer ${each.shortId}   (${needKind(each).toLowerCase()}: ${askLine(each)})`,
   );
-  return new Failure("refused", `${ref} asks ${triggers.length} things. Choose one:`, {
-    code: "ambiguous_reference",
-    next: lines,
-  });
+  return refused("ambiguous_reference", `${ref} asks ${triggers.length} things. Choose one:`, lines);
 }
 
 function isAboutEnd(action: Action | null): boolean {

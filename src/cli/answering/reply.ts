@@ -2,7 +2,7 @@ import type { AskOf } from "../../contract/index.ts";
 import type { Action, Asked } from "./asked-trigger.ts";
 import { answerCommands, askLines, kindOf, needKind, questionsOf } from "./asking.ts";
 import type { Call } from "../call.ts";
-import { Failure } from "../failure.ts";
+import { cancelled, type Failure, refused } from "../failure.ts";
 import { lineOf, promptOf } from "../terminal/prompt.ts";
 import { labelOf } from "../sessions.ts";
 import { oneLine } from "../terminal/text.ts";
@@ -26,7 +26,7 @@ export function decisionOf(call: Call): Decision | null {
   }
   if (given.length < 2) return given[0] ?? null;
   const names = given.map(({ action }) => `--${FLAGS[action]}`).join(" and ");
-  throw new Failure("refused", `${names} cannot be combined. Choose one.`, { code: "wrong_use" });
+  throw refused("wrong_use", `${names} cannot be combined. Choose one.`);
 }
 
 /** Builds the answer. On a terminal, asks the person for what the command line leaves out. */
@@ -138,12 +138,12 @@ function isInteractive(call: Call): boolean {
 }
 
 function nothing(): Failure {
-  return new Failure("cancelled", "No answer was sent; it still waits for one.", { code: "not_confirmed" });
+  return cancelled("not_confirmed", "No answer was sent; it still waits for one.");
 }
 
 function sayWhich(asked: Asked, sentence: string): Failure {
   const next = answerCommands({ ...asked, kind: needKind(asked.trigger) });
-  return new Failure("refused", sentence, { code: "bad_answer", next });
+  return refused("bad_answer", sentence, next);
 }
 
 function letter(index: number): string {

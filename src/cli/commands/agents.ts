@@ -3,7 +3,7 @@ import { prepareHome } from "../../config/index.ts";
 import type { Agent } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import { openConnection, tryConnection } from "../daemon/connection.ts";
-import { Failure } from "../failure.ts";
+import { failed, Failure, refused } from "../failure.ts";
 import { type Cell, gridLines } from "../terminal/grid.ts";
 import { homeOf } from "../daemon/home.ts";
 import type { AdapterPackage, Vendor } from "../doctor/own-agents.ts";
@@ -63,10 +63,9 @@ async function add(call: Call, name: string | undefined): Promise<void> {
   const result = await installAdapter(adapter, location, draw.to);
   draw.end();
   if (!result.ok) {
-    throw new Failure("failed", `The adapter could not be installed: ${oneLine(result.message)}`, {
-      code: "install_failed",
-      next: ["Nothing was changed. Check the network and npm, then try again."],
-    });
+    throw failed("install_failed", `The adapter could not be installed: ${oneLine(result.message)}`, [
+      "Nothing was changed. Check the network and npm, then try again.",
+    ]);
   }
   const tookMs = Math.round(performance.now() - from);
   await printAdded(call, vendor, { version: result.version, already: false, bytes: result.bytes, tookMs });
@@ -142,20 +141,14 @@ function progressOf(
 function noAdapter(name: string | undefined, known: readonly string[], vendors: readonly string[]): Failure {
   const list = known.join(" or ");
   if (name === undefined)
-    return new Failure("refused", `Which agent? ${list}.`, {
-      code: "wrong_use",
-      next: ["Example: kinfold agents add claude"],
-    });
+    return refused("wrong_use", `Which agent? ${list}.`, ["Example: kinfold agents add claude"]);
   const sentence = vendors.includes(name)
     ? `${name} needs no adapter: Kinfold talks to it directly.`
     : `There is no adapter for "${oneLine(name)}".`;
-  return new Failure("refused", sentence, {
-    code: "unknown_agent",
-    next: [
-      `There are adapters for ${list}.`,
-      "Any agent that speaks ACP can be added under agents in kinfold.yaml: kinfold config edit",
-    ],
-  });
+  return refused("unknown_agent", sentence, [
+    `There are adapters for ${list}.`,
+    "Any agent that speaks ACP can be added under agents in kinfold.yaml: kinfold config edit",
+  ]);
 }
 
 const BAR = 24;

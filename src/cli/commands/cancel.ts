@@ -1,7 +1,7 @@
 import type { CancelOutput, Session } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
-import { Failure } from "../failure.ts";
+import { cancelled } from "../failure.ts";
 import { confirm } from "../terminal/prompt.ts";
 import { findSession, labelOf } from "../sessions.ts";
 import { oneLine } from "../terminal/text.ts";
@@ -13,7 +13,7 @@ export async function run(call: Call): Promise<number> {
   const session = await findSession(client, call.args[0] ?? "");
   const turnOnly = call.flags.on("turn");
   if (!turnOnly && !(await isMeant(client, call, session))) {
-    throw new Failure("cancelled", "Nothing was stopped.", { code: "not_confirmed" });
+    throw cancelled("not_confirmed", "Nothing was stopped.");
   }
   const reason = call.flags.text("reason");
   const done = await client.cancel({ id: session.id, turnOnly, ...(reason === undefined ? {} : { reason }) });

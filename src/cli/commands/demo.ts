@@ -4,13 +4,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "../../client/index.ts";
-import type { DaemonFile } from "../../config/daemon-file.ts";
-import { type Paths, pathsIn } from "../../config/paths.ts";
+import { pathsIn } from "../../config/paths.ts";
 import type { Session } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import type { Client } from "../daemon/connection.ts";
 import { DEMO_ROOT, type DemoFacts, demoFacts, demoLines, demoLosses } from "../demo-family.ts";
-import { Failure } from "../failure.ts";
+import { failed } from "../failure.ts";
 import { readToken } from "../daemon/home.ts";
 import { followSessions } from "../terminal/live.ts";
 import { waitUntilGone } from "../daemon/process-identity.ts";
@@ -20,46 +19,30 @@ import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<number> {
   const stage = await setUp(call);
-  const stop = () => void strike(stage, call).then(() => process.exit(130));
+  const stop = () => void removeStage(stage, call).then(() => process.exit(130));
   for (const signal of STOPS) process.once(signal, stop);
   try {
     return await perform(stage, call);
   } finally {
     for (const signal of STOPS) process.off(signal, stop);
-    await strike(stage, call);
+    await removeStage(stage, call);
   }
 }
 
-/** The demo has its own home and daemon, so that it touches nothing of the person's. */
-interface Stage {
-  readonly folder: string;
-  readonly cwd: string;
-  readonly paths: Paths;
-  readonly port: number;
-  readonly env: NodeJS.ProcessEnv;
-  readonly note: (text: string) => void;
-  daemon: DaemonFile;
-  isStruck: boolean;
-}
+type Stage = Awaited<ReturnType<typeof setUp>>;
 
-async function setUp(call: Call): Promise<Stage> {
+/** The demo has its own home and daemon, so that it touches nothing of the person's. */
+async function setUp(call: Call) {
   const folder = await mkdtemp(join(tmpdir(), "kinfold-demo-"));
   const cwd = join(folder, "work");
   await mkdir(cwd);
   const paths = pathsIn(join(folder, "home"));
   const env = Object.fromEntries(Object.entries(call.env).filter(([name]) => !name.startsWith("KINFOLD_")));
-  const port = await freePort();
+  const settings = { port: await freePort(), store: "sqlite" };
+  const { note } = call.io;
   try {
-    return {
-      folder,
-      cwd,
-      paths,
-      port,
-      env,
-      note: call.io.note,
-      daemon: await startDaemon(paths, { port, store: "sqlite" }, { env, note: call.io.note }),
-      isStruck: false,
-    };
+    const daemon = await startDaemon(paths, settings, { env, note });
+    return { folder, cwd, paths, settings, env, note, daemon, isRemoved: false };
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;
@@ -69,12 +52,8 @@ async function setUp(call: Call): Promise<Stage> {
 async function perform(stage: Stage, call: Call): Promise<number> {
   const client = connect({ url: stage.daemon.url, token: readToken(stage.paths, {}) ?? "" });
   const begunAt = Date.now();
-  const { session: root } = await client.create({
-    ...DEMO_ROOT,
-    agent: "sim",
-    cwd: stage.cwd,
-    source: "cli",
-  });
+  const start = { ...DEMO_ROOT, agent: "sim", cwd: stage.cwd, source: "cli" } as const;
+  const { session: root } = await client.create(start);
   const end = new AbortController();
   const deep = Promise.withResolvers<void>();
   const drawing = draw(client, call, { root, signal: end.signal, onDeep: deep.resolve });
@@ -87,14 +66,14 @@ async function perform(stage: Stage, call: Call): Promise<number> {
   const facts = await demoFacts(client, root.id);
   end.abort();
   await drawing(facts);
-  return sum(facts, call, { stage, killedMs, tookMs: Date.now() - begunAt });
+  return report(facts, call, { stage, killedMs, tookMs: Date.now() - begunAt });
 }
 
 /** Kills only the daemon that this command started. */
 async function killAndRestart(stage: Stage): Promise<void> {
   sendSignal(stage.daemon.pid, "SIGKILL");
   await waitUntilGone(stage.daemon.pid, 5_000);
-  stage.daemon = await startDaemon(stage.paths, { port: stage.port, store: "sqlite" }, stage);
+  stage.daemon = await startDaemon(stage.paths, stage.settings, stage);
 }
 
 interface DrawRequest {
@@ -131,29 +110,19 @@ function draw(client: Client, call: Call, request: DrawRequest): (last: DemoFact
   };
 }
 
-interface Seen {
-  readonly stage: Stage;
-  readonly killedMs: number;
-  readonly tookMs: number;
-}
+type Seen = Readonly<Record<"killedMs" | "tookMs", number>> & { readonly stage: Stage };
 
-function sum(facts: DemoFacts, call: Call, seen: Seen): number {
+function report(facts: DemoFacts, call: Call, seen: Seen): number {
   const losses = demoLosses(facts);
   const landed = facts.callbacks.filter((message) => message.status === "landed").length;
   const generations = Math.max(...facts.sessions.map((session) => session.depth)) + 1;
   if (call.io.json) {
-    call.io.answer({
-      sessions: facts.sessions.length,
-      generations,
-      callbacks: landed,
-      killedMs: seen.killedMs,
-      tookMs: seen.tookMs,
-      losses,
-    });
+    const { killedMs, tookMs } = seen;
+    const sessions = facts.sessions.length;
+    call.io.answer({ sessions, generations, callbacks: landed, killedMs, tookMs, losses });
     return losses.length === 0 ? 0 : 1;
   }
-  if (losses.length > 0)
-    throw new Failure("failed", "The demo failed:", { code: "demo_failed", next: losses });
+  if (losses.length > 0) throw failed("demo_failed", "The demo failed:", losses);
   const { paint } = call.io;
   const at = (seen.killedMs / 1000).toFixed(1);
   const seenText = `${count(facts.sessions.length, "session")}, ${count(landed, "callback")}, nothing lost`;
@@ -171,11 +140,9 @@ function lessons(call: Call, seen: Seen & { generations: number }): string[] {
     `  Look at it: kinfold tree --home ${home}`,
     `  Stop it: kinfold down --home ${home}   (then remove ${seen.stage.folder})`,
   ];
+  const told = "each delegated work, went on, and got the result as a message.";
   return [
-    paint(
-      "soft",
-      `  ${count(seen.generations, "generation")}: each delegated work, went on, and got the result as a message.`,
-    ),
+    paint("soft", `  ${count(seen.generations, "generation")}: ${told}`),
     ...(call.flags.on("keep") ? kept : []),
     '  Now start your own: kinfold spawn "…"   then: kinfold watch',
     "  Check your agents: kinfold doctor",
@@ -183,9 +150,9 @@ function lessons(call: Call, seen: Seen & { generations: number }): string[] {
 }
 
 /** Stops the demo's daemon and removes its home, unless `--keep` was given. A second call does nothing. */
-async function strike(stage: Stage, call: Call): Promise<void> {
-  if (stage.isStruck || call.flags.on("keep")) return;
-  stage.isStruck = true;
+async function removeStage(stage: Stage, call: Call): Promise<void> {
+  if (stage.isRemoved || call.flags.on("keep")) return;
+  stage.isRemoved = true;
   sendSignal(stage.daemon.pid, "SIGTERM");
   if (!(await waitUntilGone(stage.daemon.pid, 8_000))) sendSignal(stage.daemon.pid, "SIGKILL");
   await waitUntilGone(stage.daemon.pid, 2_000);

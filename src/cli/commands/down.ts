@@ -3,7 +3,7 @@ import { type DaemonFile, readDaemonFile } from "../../config/daemon-file.ts";
 import type { Health } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import { tryConnection } from "../daemon/connection.ts";
-import { Failure } from "../failure.ts";
+import { failed, Failure } from "../failure.ts";
 import { homeOf } from "../daemon/home.ts";
 import { isProvenDaemon, mayRun, waitUntilGone } from "../daemon/process-identity.ts";
 import { count } from "../../text/quantity.ts";
@@ -20,10 +20,10 @@ export async function run(call: Call): Promise<void> {
     isGone = await waitUntilGone(daemon.pid, FORCE_MS);
   }
   if (!isGone) {
-    throw new Failure("failed", `The daemon (pid ${daemon.pid}) has not stopped yet.`, {
-      code: "still_running",
-      next: ["Kill it; nothing is lost: kinfold down --force", "Its log: kinfold logs"],
-    });
+    throw failed("still_running", `The daemon (pid ${daemon.pid}) has not stopped yet.`, [
+      "Kill it; nothing is lost: kinfold down --force",
+      "Its log: kinfold logs",
+    ]);
   }
   const later =
     open > 0 ? ` ${count(open, "session")} had unfinished work, which continues at the next start.` : "";
@@ -46,10 +46,9 @@ async function identify(call: Call, daemon: DaemonFile): Promise<number> {
   }
   if (health?.pid === daemon.pid && health.boot === daemon.boot) return health.counts.open;
   if (isProvenDaemon(daemon)) return 0;
-  throw new Failure("failed", `Process ${daemon.pid} is not the recorded daemon, so it was not stopped.`, {
-    code: "not_a_daemon",
-    next: [`If no daemon runs, remove the record: rm ${homeOf(call).daemonFile}`],
-  });
+  throw failed("not_a_daemon", `Process ${daemon.pid} is not the recorded daemon, so it was not stopped.`, [
+    `If no daemon runs, remove the record: rm ${homeOf(call).daemonFile}`,
+  ]);
 }
 
 const STOP_MS = 30_000;

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
-import { Failure } from "../failure.ts";
+import { failed, type Failure } from "../failure.ts";
 import { inlineBlock } from "../terminal/screen.ts";
 import { clip, oneLine } from "../terminal/text.ts";
 import { bytes, count, duration } from "../../text/quantity.ts";
@@ -49,13 +49,10 @@ async function follow(client: Client, call: Call): Promise<HistoryScan> {
 }
 
 function unread(scan: HistoryScan): Failure {
-  return new Failure(
-    "failed",
+  return failed(
+    "import_failed",
     `Reading stopped: ${oneLine(scan.error ?? "the thread that reads has failed")}`,
-    {
-      code: "import_failed",
-      next: ["The daemon retries by itself. Its log: kinfold logs", "Check this machine: kinfold doctor"],
-    },
+    ["The daemon retries by itself. Its log: kinfold logs", "Check this machine: kinfold doctor"],
   );
 }
 

@@ -3,7 +3,7 @@ import { createReadStream, existsSync, watch } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { Call } from "../call.ts";
-import { Failure } from "../failure.ts";
+import { failed } from "../failure.ts";
 import { homeOf } from "../daemon/home.ts";
 import type { Colour } from "../terminal/paint.ts";
 import { harmless } from "../terminal/text.ts";
@@ -11,10 +11,9 @@ import { harmless } from "../terminal/text.ts";
 export async function run(call: Call): Promise<void> {
   const { daemonLog } = homeOf(call);
   if (!existsSync(daemonLog)) {
-    throw new Failure("failed", `There is no log yet at ${daemonLog}.`, {
-      code: "no_log",
-      next: ["It is created when the daemon starts: kinfold up"],
-    });
+    throw failed("no_log", `There is no log yet at ${daemonLog}.`, [
+      "It is created when the daemon starts: kinfold up",
+    ]);
   }
   const wanted = call.flags.number("lines") ?? 50;
   const { lines, end } = await lastLines(daemonLog, wanted);

@@ -9,7 +9,7 @@ import {
 } from "../../config/index.ts";
 import type { Profile } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import { Failure } from "../failure.ts";
+import { cancelled, type Failure, refused } from "../failure.ts";
 import { gridLines } from "../terminal/grid.ts";
 import { homeOf } from "../daemon/home.ts";
 import { confirm } from "../terminal/prompt.ts";
@@ -76,29 +76,23 @@ function unknown(set: ProfileSet, name: string | undefined): Failure {
   const names = set.profiles.map((profile) => profile.name);
   const untrusted = set.untrusted.find((each) => each.name === name);
   if (untrusted !== undefined) {
-    return new Failure(
-      "refused",
+    return refused(
+      "untrusted_project",
       `The profile "${oneLine(untrusted.name)}" is not trusted yet: ${oneLine(untrusted.file)}.`,
-      {
-        code: "untrusted_project",
-        next: ["Read the file, then trust it: kinfold profiles trust"],
-      },
+      ["Read the file, then trust it: kinfold profiles trust"],
     );
   }
   const close = name === undefined ? [] : nearest(name, names);
-  return new Failure(
-    "refused",
+  return refused(
+    "unknown_profile",
     name === undefined ? "The name of the profile is missing." : `There is no profile "${oneLine(name)}".`,
-    {
-      code: "unknown_profile",
-      next: [...close.slice(0, 1).map((each) => `Did you mean: ${each}`), `Profiles: ${names.join(", ")}`],
-    },
+    [...close.slice(0, 1).map((each) => `Did you mean: ${each}`), `Profiles: ${names.join(", ")}`],
   );
 }
 
 async function trust(call: Call, project: string): Promise<void> {
   if (!existsSync(project)) {
-    throw new Failure("refused", `There is no folder ${project}.`, { code: "cwd_not_found" });
+    throw refused("cwd_not_found", `There is no folder ${project}.`);
   }
   const paths = homeOf(call);
   const { untrusted: waiting } = await loadProfiles({ home: paths.home, project });
@@ -114,7 +108,7 @@ async function trust(call: Call, project: string): Promise<void> {
   if (!call.io.json) for (const profile of files) for (const line of summary(profile)) call.io.note(line);
   if (!call.flags.on("yes") && call.io.tty && call.io.stdin.isTTY === true) {
     if (!(await confirm(call, `Trust ${count(files.length, "file")} as they are now?`)))
-      throw new Failure("cancelled", "Nothing was trusted.", { code: "not_confirmed" });
+      throw cancelled("not_confirmed", "Nothing was trusted.");
   }
   prepareHome(paths);
   await trustProject(paths.home, project);

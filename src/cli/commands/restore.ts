@@ -5,7 +5,7 @@ import { silentLog } from "../../log.ts";
 import { StoreProblem } from "../../store/problem.ts";
 import { restore, type Restored, type RestoreSource } from "../../store/restore/restore.ts";
 import type { Call } from "../call.ts";
-import { Failure } from "../failure.ts";
+import { refused } from "../failure.ts";
 import { homeOf } from "../daemon/home.ts";
 import { count } from "../../text/quantity.ts";
 
@@ -15,18 +15,15 @@ export async function run(call: Call): Promise<void> {
   prepareHome(paths);
   const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: call.env });
   if (config.store !== "sqlite") {
-    throw new Failure(
-      "refused",
+    throw refused(
+      "not_available",
       "The store of this home is a PostgreSQL server; restore the database there.",
-      {
-        code: "not_available",
-        next: ["From a pg_dump file: pg_restore", "The configured store: kinfold config"],
-      },
+      ["From a pg_dump file: pg_restore", "The configured store: kinfold config"],
     );
   }
   const target = { ...paths, node: config.node, log: silentLog };
   const restored = await restore(target, source).catch((error: unknown) => {
-    if (error instanceof StoreProblem) throw new Failure("refused", error.message, { code: "store_problem" });
+    if (error instanceof StoreProblem) throw refused("store_problem", error.message);
     throw error;
   });
   if (call.io.json) call.io.answer({ from: source.from, ...restored });
@@ -43,15 +40,12 @@ function sourceOf(call: Call): RestoreSource {
   ];
   const [source] = asked;
   if (source !== undefined && asked.length === 1) return source;
-  throw new Failure("refused", "Choose exactly one source to restore from.", {
-    code: "wrong_use",
-    next: [
-      "A file that kinfold backup wrote: kinfold restore <file>",
-      "The transcripts in the home: kinfold restore --from-rollouts",
-      "What can still be read of the store: kinfold restore --as-is",
-      "An empty store: kinfold restore --empty",
-    ],
-  });
+  throw refused("wrong_use", "Choose exactly one source to restore from.", [
+    "A file that kinfold backup wrote: kinfold restore <file>",
+    "The transcripts in the home: kinfold restore --from-rollouts",
+    "What can still be read of the store: kinfold restore --as-is",
+    "An empty store: kinfold restore --empty",
+  ]);
 }
 
 function say(call: Call, source: RestoreSource, restored: Restored): void {

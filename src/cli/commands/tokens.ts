@@ -2,7 +2,7 @@ import { Permission, type Token, TokenRight } from "../../contract/index.ts";
 import { resolve } from "node:path";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
-import { Failure } from "../failure.ts";
+import { refused } from "../failure.ts";
 import { gridLines } from "../terminal/grid.ts";
 import { ago, oneLine } from "../terminal/text.ts";
 import { nearest } from "../../text/nearest.ts";
@@ -74,19 +74,16 @@ async function idOf(client: Client, name: string): Promise<string> {
   const [one, ...more] = valid.length > 0 ? valid : found;
   if (one === undefined) {
     const names = [...new Set(tokens.map((token) => oneLine(token.name)))];
-    throw new Failure("refused", `There is no API key "${oneLine(name)}".`, {
-      code: "not_found",
-      next: [
-        ...nearest(name, names).map((each) => `Did you mean: ${each}`),
-        "All of them: kinfold tokens ls",
-      ],
-    });
+    throw refused("not_found", `There is no API key "${oneLine(name)}".`, [
+      ...nearest(name, names).map((each) => `Did you mean: ${each}`),
+      "All of them: kinfold tokens ls",
+    ]);
   }
   if (more.length === 0 || valid.length === 0) return one.id;
   const text = `${valid.length} valid keys have the name "${oneLine(name)}". Choose one by its id:`;
   const made = (token: Token): string => `(made ${ago(Date.now() - token.createdAt)})`;
   const next = valid.map((token) => `kinfold tokens revoke ${token.id}   ${made(token)}`);
-  throw new Failure("refused", text, { code: "ambiguous_reference", next });
+  throw refused("ambiguous_reference", text, next);
 }
 
 function rightsOf(text: string): TokenRight[] {
@@ -94,13 +91,10 @@ function rightsOf(text: string): TokenRight[] {
   for (const word of words) {
     if (TokenRight.safeParse(word).success) continue;
     const [close] = nearest(word, TokenRight.options);
-    throw new Failure("refused", `There is no right "${oneLine(word)}".`, {
-      code: "wrong_use",
-      next: [
-        ...(close === undefined ? [] : [`Did you mean: ${close}`]),
-        `Allowed: ${TokenRight.options.join(", ")}`,
-      ],
-    });
+    throw refused("wrong_use", `There is no right "${oneLine(word)}".`, [
+      ...(close === undefined ? [] : [`Did you mean: ${close}`]),
+      `Allowed: ${TokenRight.options.join(", ")}`,
+    ]);
   }
   return [...new Set(words as TokenRight[])];
 }
@@ -108,10 +102,9 @@ function rightsOf(text: string): TokenRight[] {
 function ceilingOf(word: string): Permission {
   const found = Permission.safeParse(word.trim().toLowerCase());
   if (found.success) return found.data;
-  throw new Failure("refused", `There is no permission "${oneLine(word)}".`, {
-    code: "wrong_use",
-    next: [`Allowed: ${Permission.options.join(", ")}`],
-  });
+  throw refused("wrong_use", `There is no permission "${oneLine(word)}".`, [
+    `Allowed: ${Permission.options.join(", ")}`,
+  ]);
 }
 
 function reach(token: Token): string {
@@ -137,8 +130,8 @@ function day(at: number): string {
 
 function required(name: string | undefined, example: string): string {
   if (name !== undefined) return name;
-  throw new Failure("refused", "The name of the key is missing.", {
-    code: "wrong_use",
-    next: [`Example: kinfold tokens ${example}`, "All of them: kinfold tokens ls"],
-  });
+  throw refused("wrong_use", "The name of the key is missing.", [
+    `Example: kinfold tokens ${example}`,
+    "All of them: kinfold tokens ls",
+  ]);
 }

@@ -1,12 +1,11 @@
 import { pathToFileURL } from "node:url";
 import { isHandedOver, replaceProcess, showsStorePassword } from "../../config/handover.ts";
-import { readDaemonFile } from "../../config/daemon-file.ts";
 import { type Paths, prepareHome } from "../../config/paths.ts";
 import type { Call } from "../call.ts";
 import { tryConnection } from "../daemon/connection.ts";
-import { Failure } from "../failure.ts";
+import { refused } from "../failure.ts";
 import { homeOf } from "../daemon/home.ts";
-import { answers, DAEMON, daemonEnv, type DaemonSettings, startDaemon } from "../daemon/start-daemon.ts";
+import { DAEMON, daemonEnv, type DaemonSettings, startDaemon, untilAnswers } from "../daemon/start-daemon.ts";
 import { duration } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<number | void> {
@@ -18,7 +17,7 @@ export async function run(call: Call): Promise<number | void> {
     const { pid, startedAt } = running.health;
     if (call.flags.on("foreground")) {
       const text = `The daemon is already running in the background (pid ${pid}) at ${running.url}.`;
-      throw new Failure("refused", text, { code: "already_running", next: ["Stop it first: kinfold down"] });
+      throw refused("already_running", text, ["Stop it first: kinfold down"]);
     }
     return call.io.answer(
       { pid, url: running.url, startedAt, started: false },
@@ -34,10 +33,9 @@ export async function run(call: Call): Promise<number | void> {
 function settingsOf(call: Call): DaemonSettings {
   const port = call.flags.number("port");
   if (port !== undefined && port > 65_535) {
-    throw new Failure("refused", `There is no port ${port}.`, {
-      code: "wrong_use",
-      next: ["A port is a number from 0 to 65535; 0 picks a free one."],
-    });
+    throw refused("wrong_use", `There is no port ${port}.`, [
+      "A port is a number from 0 to 65535; 0 picks a free one.",
+    ]);
   }
   return { port, host: call.flags.text("host"), store: call.flags.text("store") };
 }
@@ -71,18 +69,10 @@ function beginAnew(env: NodeJS.ProcessEnv): void {
 }
 
 async function announce(call: Call, paths: Paths): Promise<void> {
-  let waiting: string | undefined;
-  for (;;) {
-    const daemon = readDaemonFile(paths.daemonFile);
-    const own = daemon?.pid === process.pid ? daemon : null;
-    if (own?.waiting !== undefined && own.waiting !== waiting)
-      call.io.note(`${own.waiting}. Waiting for it; Ctrl-C stops.`);
-    waiting = own?.waiting ?? waiting;
-    if (daemon !== null && own !== null && own.waiting === undefined && (await answers(own.url))) {
-      if (call.io.json) call.io.answer({ ...daemon, started: true });
-      else call.io.line(`kinfold at ${daemon.url} (pid ${daemon.pid}). Ctrl-C stops it.`);
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  const daemon = await untilAnswers(paths.daemonFile, process.pid, {
+    isOver: () => false,
+    onWaiting: (what) => call.io.note(`${what}. Waiting for it; Ctrl-C stops.`),
+  });
+  const text = `kinfold at ${daemon?.url} (pid ${process.pid}). Ctrl-C stops it.`;
+  call.io.answer({ ...daemon, started: true }, text);
 }

@@ -4,7 +4,7 @@ import { requireOwnHome } from "../../config/own-home.ts";
 import type { Paths } from "../../config/paths.ts";
 import { CONTRACT_VERSION, type Health, Refusal } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import { Failure } from "../failure.ts";
+import { type Failure, noDaemon, refused } from "../failure.ts";
 import { homeOf, readToken } from "./home.ts";
 import { mayRun } from "./process-identity.ts";
 import { startDaemon } from "./start-daemon.ts";
@@ -25,14 +25,13 @@ export const NOT_RUNNING = "The daemon is not running. Start it: kinfold up";
 export async function openConnection(call: Call, options: { start?: boolean } = {}): Promise<Connection> {
   const found = await tryConnection(call);
   if (found !== null) return found;
-  if (!options.start || call.env["KINFOLD_URL"])
-    throw new Failure("noDaemon", NOT_RUNNING, { code: "daemon_not_running" });
+  if (!options.start || call.env["KINFOLD_URL"]) throw noDaemon("daemon_not_running", NOT_RUNNING);
   const paths = homeOf(call);
   call.io.note("The daemon is not running; starting it.");
   const daemon = await startDaemon(paths, {}, { env: call.env, note: call.io.note });
   call.io.note(`Daemon started (pid ${daemon.pid}) at ${daemon.url}. Stop it: kinfold down`);
   const started = await tryConnection(call);
-  if (started === null) throw new Failure("noDaemon", NOT_RUNNING, { code: "daemon_not_running" });
+  if (started === null) throw noDaemon("daemon_not_running", NOT_RUNNING);
   return started;
 }
 
@@ -48,10 +47,9 @@ export async function tryConnection(call: Call): Promise<Connection | null> {
   const token = readToken(paths, call.env);
   if (token === null) {
     if (daemon !== null && !mayRun(daemon)) return null;
-    throw new Failure("noDaemon", `There is no token at ${paths.token}.`, {
-      code: "token_missing",
-      next: ["Set KINFOLD_TOKEN, or restart the daemon, which creates one: kinfold down && kinfold up"],
-    });
+    throw noDaemon("token_missing", `There is no token at ${paths.token}.`, [
+      "Set KINFOLD_TOKEN, or restart the daemon, which creates one: kinfold down && kinfold up",
+    ]);
   }
   const client = connect({ url, token });
   const health = await askHealth(client, { url, daemon, paths });
@@ -82,40 +80,34 @@ async function askHealth(client: Client, where: Where): Promise<Health | null> {
 
 function refusedHealth(refusal: Refusal, where: Where): Failure {
   if (refusal.code === "unauthorized") {
-    return new Failure("noDaemon", `The daemon at ${where.url} does not accept this token.`, {
-      code: "unauthorized",
-      next: [
-        `The token comes from KINFOLD_TOKEN, else from ${where.paths.token}.`,
-        "Check that KINFOLD_HOME, KINFOLD_URL and KINFOLD_TOKEN belong together.",
-      ],
-    });
+    return noDaemon("unauthorized", `The daemon at ${where.url} does not accept this token.`, [
+      `The token comes from KINFOLD_TOKEN, else from ${where.paths.token}.`,
+      "Check that KINFOLD_HOME, KINFOLD_URL and KINFOLD_TOKEN belong together.",
+    ]);
   }
   if (refusal.code === "not_found" || refusal.code === "internal") return somethingElse(where);
-  return new Failure("noDaemon", refusal.message, { code: refusal.code });
+  return noDaemon(refusal.code, refusal.message);
 }
 
 function unreachable(error: unknown, where: Where): Failure {
   if (where.daemon === null) {
-    return new Failure("noDaemon", `Nothing answers at ${where.url} (KINFOLD_URL): ${causeOf(error)}.`, {
-      code: "daemon_unreachable",
-      next: ["Check the address, or unset KINFOLD_URL to use the daemon of this machine."],
-    });
+    return noDaemon(
+      "daemon_unreachable",
+      `Nothing answers at ${where.url} (KINFOLD_URL): ${causeOf(error)}.`,
+      ["Check the address, or unset KINFOLD_URL to use the daemon of this machine."],
+    );
   }
-  return new Failure(
-    "noDaemon",
+  return noDaemon(
+    "daemon_unreachable",
     `The daemon (pid ${where.daemon.pid}) does not answer at ${where.url}: ${causeOf(error)}.`,
-    {
-      code: "daemon_unreachable",
-      next: ["Its log: kinfold logs", "Restart it; nothing is lost: kinfold down --force && kinfold up"],
-    },
+    ["Its log: kinfold logs", "Restart it; nothing is lost: kinfold down --force && kinfold up"],
   );
 }
 
 function somethingElse(where: Where): Failure {
-  return new Failure("noDaemon", `The program that answers at ${where.url} is not a Kinfold daemon.`, {
-    code: "not_a_daemon",
-    next: ["Start one on another port: kinfold up --port 4681"],
-  });
+  return noDaemon("not_a_daemon", `The program that answers at ${where.url} is not a Kinfold daemon.`, [
+    "Start one on another port: kinfold up --port 4681",
+  ]);
 }
 
 function warnOfVersion(health: Health, call: Call): void {
@@ -126,7 +118,7 @@ function warnOfVersion(health: Health, call: Call): void {
     call.io.note(`${what} Restart it: ${restart}`);
     return;
   }
-  throw new Failure("refused", what, { code: "version_mismatch", next: [`Restart it: ${restart}`] });
+  throw refused("version_mismatch", what, [`Restart it: ${restart}`]);
 }
 
 function warnOfStore({ storeTrouble }: Health, call: Call): void {

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { kinfoldHome, type Paths, pathsIn } from "../../config/paths.ts";
 import type { Call } from "../call.ts";
-import { Failure } from "../failure.ts";
+import { type Failure, noDaemon } from "../failure.ts";
 
 /** Returns the home of this call: `--home`, else `KINFOLD_HOME`, else `~/.kinfold`. */
 export function homeOf(call: Pick<Call, "flags" | "env">): Paths {
@@ -25,15 +25,16 @@ export function readToken(paths: Paths, env: NodeJS.ProcessEnv): string | null {
 
 function unreadable(paths: Paths, code: string | undefined): Failure {
   const owner = ownerOf(paths.token);
-  return new Failure("noDaemon", `The token at ${paths.token} cannot be read (${code ?? "unknown error"}).`, {
-    code: "token_unreadable",
-    next: [
+  return noDaemon(
+    "token_unreadable",
+    `The token at ${paths.token} cannot be read (${code ?? "unknown error"}).`,
+    [
       owner === null
         ? `Check its permissions: ls -l ${paths.token}`
         : `It belongs to uid ${owner}; run this as that user,`,
       "or set KINFOLD_TOKEN, or use a home of your own: KINFOLD_HOME=…",
     ],
-  });
+  );
 }
 
 function ownerOf(path: string): number | null {

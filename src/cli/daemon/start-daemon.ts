@@ -9,7 +9,7 @@ import { type DaemonFile, readDaemonFile } from "../../config/daemon-file.ts";
 import { loadConfig } from "../../config/load.ts";
 import { type Paths, prepareHome } from "../../config/paths.ts";
 import { ConfigError } from "../../config/problem.ts";
-import { Failure } from "../failure.ts";
+import { failed, type Failure } from "../failure.ts";
 import { oneLine } from "../terminal/text.ts";
 
 export interface DaemonSettings {
@@ -74,38 +74,56 @@ export async function startDaemon(
 
   const deadline = Date.now() + START_MS;
   let waiting: string | undefined;
-  while (Date.now() < deadline) {
-    const daemon = readDaemonFile(paths.daemonFile);
-    const own = daemon?.pid === child.pid ? daemon : null;
-    if (own?.waiting !== undefined && own.waiting !== waiting) note(`${own.waiting}. Waiting for it.`);
-    waiting = own?.waiting ?? waiting;
-    if (own !== null && own.waiting === undefined && (await answers(own.url))) return own;
-    if (exit !== null) {
-      forgetChecked(childEnv);
-      throw await whyNot(paths, settings, { exit, from });
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  const daemon = await untilAnswers(paths.daemonFile, child.pid, {
+    isOver: () => exit !== null || Date.now() >= deadline,
+    onWaiting: (what) => {
+      waiting = what;
+      note(`${what}. Waiting for it.`);
+    },
+  });
+  if (daemon !== null) return daemon;
+  if (exit !== null) {
+    forgetChecked(childEnv);
+    throw whyNot(paths, settings, { exit, from });
   }
   throw waiting === undefined ? silent(child.pid) : stillWaiting(child.pid, waiting);
 }
 
+/**
+ * Resolves when the daemon with this pid answers, or to null when it is over. Calls `onWaiting` with each
+ * new reason why the daemon cannot start yet.
+ */
+export async function untilAnswers(
+  file: string,
+  pid: number | undefined,
+  { isOver, onWaiting }: { isOver: () => boolean; onWaiting: (what: string) => void },
+): Promise<DaemonFile | null> {
+  let waiting: string | undefined;
+  while (!isOver()) {
+    const daemon = readDaemonFile(file);
+    const own = daemon?.pid === pid ? daemon : null;
+    if (own?.waiting !== undefined && own.waiting !== waiting) onWaiting(own.waiting);
+    waiting = own?.waiting ?? waiting;
+    if (own !== null && own.waiting === undefined && (await answers(own.url))) return own;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return null;
+}
+
 function silent(pid: number | undefined): Failure {
-  return new Failure("failed", `The daemon (pid ${pid}) did not answer within ${START_MS / 1000} s.`, {
-    code: "daemon_silent",
-    next: ["Its log: kinfold logs", "Stop it: kinfold down --force"],
-  });
+  return failed("daemon_silent", `The daemon (pid ${pid}) did not answer within ${START_MS / 1000} s.`, [
+    "Its log: kinfold logs",
+    "Stop it: kinfold down --force",
+  ]);
 }
 
 function stillWaiting(pid: number | undefined, waiting: string): Failure {
   const text = `${waiting}. The daemon (pid ${pid}) keeps waiting and starts as soon as it answers.`;
-  return new Failure("failed", text, {
-    code: "store_waiting",
-    next: [
-      "Start that server, or correct its address: kinfold config",
-      "Follow it: kinfold logs",
-      "Stop waiting: kinfold down",
-    ],
-  });
+  return failed("store_waiting", text, [
+    "Start that server, or correct its address: kinfold config",
+    "Follow it: kinfold logs",
+    "Stop waiting: kinfold down",
+  ]);
 }
 
 /** Returns whether a program accepts connections there; it may be another program. */
@@ -122,23 +140,19 @@ export async function answers(url: string): Promise<boolean> {
   });
 }
 
-async function whyNot(
-  paths: Paths,
-  settings: DaemonSettings,
-  end: { exit: string; from: number },
-): Promise<Failure> {
+function whyNot(paths: Paths, settings: DaemonSettings, end: { exit: string; from: number }): Failure {
   const said = lastWords(paths.daemonLog, end.from);
   if (/EADDRINUSE|address already in use|is taken/i.test(said.join("\n"))) {
     const port = settings.port ?? /(?:port |:)(\d{2,5})\b/i.exec(said.join("\n"))?.[1] ?? "4680";
-    return new Failure("failed", `Port ${port} is taken by another program.`, {
-      code: "port_taken",
-      next: [`Use another: kinfold up --port ${Number(port) + 1}`, `Find that program: lsof -i :${port}`],
-    });
+    return failed("port_taken", `Port ${port} is taken by another program.`, [
+      `Use another: kinfold up --port ${Number(port) + 1}`,
+      `Find that program: lsof -i :${port}`,
+    ]);
   }
-  return new Failure("failed", `The daemon did not start (it ended with ${end.exit}).`, {
-    code: "daemon_failed",
-    next: [...said.slice(-8), `Its whole log: kinfold logs`],
-  });
+  return failed("daemon_failed", `The daemon did not start (it ended with ${end.exit}).`, [
+    ...said.slice(-8),
+    `Its whole log: kinfold logs`,
+  ]);
 }
 
 /** Returns what the daemon has logged since it was started, as readable lines. */

@@ -1,7 +1,7 @@
 import type { Entry, Session } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import type { Client } from "../daemon/connection.ts";
-import { Failure } from "../failure.ts";
+import { type Failure, refused } from "../failure.ts";
 import { labelOf } from "../sessions.ts";
 import { clock, harmless, oneLine } from "../terminal/text.ts";
 import { entryLines } from "./transcript.ts";
@@ -67,8 +67,7 @@ const KINDS: Readonly<Record<string, string>> = { toolCall: "called", toolResult
 
 function unknownEntry(session: Session, total: number, index: number): Failure {
   const there = total === 0 ? "It has none yet." : `Its entries are 0 to ${total - 1}.`;
-  return new Failure("refused", `${labelOf(session)} has no entry ${index}. ${there}`, {
-    code: "not_found",
-    next: [`All entries: kinfold show ${session.shortId} --transcript`],
-  });
+  return refused("not_found", `${labelOf(session)} has no entry ${index}. ${there}`, [
+    `All entries: kinfold show ${session.shortId} --transcript`,
+  ]);
 }

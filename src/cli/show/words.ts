@@ -50,8 +50,7 @@ export function isOpen(session: Session): boolean {
 
 /** Returns the age of an open session, or how long ago any other session was last active. */
 export function ageOf(session: Session, now: number): string {
-  if (isOpen(session)) return age(now - session.createdAt);
-  return age(now - session.lastActivityAt);
+  return age(now - (isOpen(session) ? session.createdAt : session.lastActivityAt));
 }
 
 /** Only states that a person should look at get a glyph. */
@@ -61,15 +60,16 @@ export function markedWords(state: StateWords): string {
 
 function working(session: Session, now: number): StateWords {
   const quietMs = now - session.evidence.at;
-  if (quietMs >= QUIET_MS) {
-    return { glyph: "●", words: `quiet ${age(quietMs)}, process alive`, colour: "blue" };
-  }
-  if (session.evidence.state === "queued") return { glyph: "●", words: "working: starting", colour: "blue" };
-  const does = oneLine(session.evidence.reason);
-  if (does === "" || /^(working|running)$/i.test(does))
-    return { glyph: "●", words: "working", colour: "blue" };
+  return { glyph: "●", words: workingWords(session, quietMs), colour: "blue" };
+}
+
+function workingWords({ evidence }: Session, quietMs: number): string {
+  if (quietMs >= QUIET_MS) return `quiet ${age(quietMs)}, process alive`;
+  if (evidence.state === "queued") return "working: starting";
+  const does = oneLine(evidence.reason);
+  if (does === "" || /^(working|running)$/i.test(does)) return "working";
   const when = quietMs >= FRESH_MS ? `, ${ago(quietMs)}` : "";
-  return { glyph: "●", words: `working: ${does.replace(/^working: /, "")}${when}`, colour: "blue" };
+  return `working: ${does.replace(/^working: /, "")}${when}`;
 }
 
 function waiting(session: Session, around: Around): StateWords {
@@ -78,11 +78,7 @@ function waiting(session: Session, around: Around): StateWords {
     case "children":
       return { glyph: "◐", words: forChildren(around.childrenOpen), colour: null };
     case "slot":
-      return {
-        glyph: "◌",
-        words: around.ahead > 0 ? `queued, ${around.ahead} ahead` : "queued",
-        colour: null,
-      };
+      return { glyph: "◌", words: queuedWords(around.ahead), colour: null };
     case "limit":
       return { glyph: "◷", words: parked(session), colour: null };
     case "trigger":
@@ -105,6 +101,10 @@ function asking(session: Session, around: Around): StateWords {
   if (session.parentId === null || session.detachedAt !== null)
     return { glyph: "◆", words: "needs you", colour: "amber" };
   return { glyph: "◐", words: "waiting for parent", colour: null };
+}
+
+export function queuedWords(ahead: number): string {
+  return ahead > 0 ? `queued, ${ahead} ahead` : "queued";
 }
 
 function forChildren(open: number): string {
@@ -149,18 +149,15 @@ function unsure({ evidence }: Session): StateWords {
 const UNSURE = new Set(["unknown", "orphaned", "pending"]);
 
 function withReason(word: string, session: Session): string {
-  const reason = oneLine(session.outcomeReason ?? "").replace(
-    /^the agent process exited with code (\d+)/,
-    "exit $1",
-  );
-  return reason === "" ? word : `${word}: ${reason}`;
+  const reason = oneLine(session.outcomeReason ?? "");
+  const short = reason.replace(/^the agent process exited with code (\d+)/, "exit $1");
+  return short === "" ? word : `${word}: ${short}`;
 }
 
 /** The reader is the user, so "the user" becomes "you". */
 function byWhom(session: Session): string {
   const who = oneLine(session.endedBy ?? "");
-  if (who === "") return "";
-  return ` by ${who === "the user" ? "you" : who}`;
+  return who === "" ? "" : ` by ${who === "the user" ? "you" : who}`;
 }
 
 function isAwaited(session: Session): session is Session & { parentId: string } {

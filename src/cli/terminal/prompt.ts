@@ -1,6 +1,6 @@
 import { text as readAll } from "node:stream/consumers";
 import type { Call } from "../call.ts";
-import { Failure } from "../failure.ts";
+import { refused } from "../failure.ts";
 
 /** Joins the words into one text. Reads standard input for `-`, or in a pipe without words. */
 export async function promptOf(call: Call, words: readonly string[], example: string): Promise<string> {
@@ -8,17 +8,9 @@ export async function promptOf(call: Call, words: readonly string[], example: st
   const fromStdin = written === "-" || (written === "" && isPipe(call));
   const prompt = fromStdin ? await readAll(call.io.stdin) : written;
   if (prompt.trim() !== "") return prompt;
-  throw new Failure(
-    "refused",
-    fromStdin ? "Standard input was empty: there is no text to send." : "The text is missing.",
-    {
-      code: "empty_prompt",
-      next: [
-        `Example: ${example}`,
-        ...(example.endsWith('"') ? [`From a file: ${example.replace(/"[^"]*"$/, "- < task.md")}`] : []),
-      ],
-    },
-  );
+  const text = fromStdin ? "Standard input was empty: there is no text to send." : "The text is missing.";
+  const fromFile = `From a file: ${example.replace(/"[^"]*"$/, "- < task.md")}`;
+  throw refused("empty_prompt", text, [`Example: ${example}`, ...(example.endsWith('"') ? [fromFile] : [])]);
 }
 
 /** Asks a person yes or no. Any answer but yes is no. */
