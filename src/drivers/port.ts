@@ -1,4 +1,4 @@
-import type { FileChange } from "../domain/receipt.ts";
+import type { AgentUpdateLike } from "../domain/receipt.ts";
 import type { ProcessIdentity, RememberedProcess } from "../system/process.ts";
 import type { Agent, Enforcement as Level, Permission, Usage } from "../contract/index.ts";
 
@@ -145,33 +145,21 @@ export interface PromptEnd {
   readonly limitedUntil?: number | null;
 }
 
+/** An update that the receipt of a turn is made from. */
+type Observed<K extends string> = Extract<AgentUpdateLike, { readonly kind: K }>;
+
 export type AgentUpdate =
   | { readonly kind: "fragment"; readonly what: "text" | "thought"; readonly text: string }
   /** A complete message. If it is very long, `text` has only its beginning and `chars` is the full length. */
   | { readonly kind: "text"; readonly text: string; readonly chars?: number }
   | { readonly kind: "thought"; readonly text: string; readonly chars?: number }
-  | {
-      readonly kind: "toolCall";
-      readonly callId: string;
-      readonly tool: string;
-      readonly title: string;
-      readonly input: unknown;
-      readonly command?: string;
-      readonly paths?: readonly string[];
-    }
-  | {
-      readonly kind: "toolResult";
-      readonly callId: string;
-      readonly tool: string;
+  | (Observed<"toolCall"> & { readonly input: unknown })
+  | (Observed<"toolResult"> & {
       readonly text: string;
-      readonly ok: boolean;
-      readonly command?: string;
-      readonly exitCode?: number | null;
-      readonly files?: readonly FileChange[];
       /** True for one of Kinfold's tools: a delivery id in the result has reached the agent. */
       readonly ours: boolean;
-    }
-  | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
+    })
+  | Observed<"plan">
   /** The agent has replaced its conversation so far with this summary. */
   | { readonly kind: "compaction"; readonly summary: string }
   /** What the running prompt has used so far; the prompt's end reports the final numbers. */

@@ -1,6 +1,6 @@
-import { readFile, readdir, readlink } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
-import { listPids, readStat } from "./proc.ts";
+import { listPids, openLinks, readStat } from "./proc.ts";
 import { sharedRun } from "./shared-run.ts";
 import { markerIn, startedAt } from "./process-table.ts";
 
@@ -53,7 +53,7 @@ const PAUSE_FACTOR = 3;
 async function lookAround(remembered: PeerOptions["remembered"]): Promise<Seen> {
   const marked = await markedProcesses((await remembered?.()) ?? new Set());
   const sockets = new Set<string>();
-  for (const pid of marked) for (const socket of await socketsOf(pid)) sockets.add(socket);
+  for (const pid of marked) for (const [target] of await openLinks(pid)) sockets.add(target);
   return { hasAgents: marked.length > 0, sockets };
 }
 
@@ -152,16 +152,4 @@ function socketsAt(tables: readonly (string | null)[], remotePort: number, local
 /** How an address with this port ends in the tables. */
 function hexOf(port: number): string {
   return `:${port.toString(16).toUpperCase().padStart(4, "0")} `;
-}
-
-async function socketsOf(pid: number): Promise<string[]> {
-  try {
-    const fds = await readdir(`/proc/${pid}/fd`);
-    // A descriptor that has been closed is skipped.
-    const targets = await Promise.all(fds.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => null)));
-    return targets.filter((target) => target?.startsWith("socket:") === true) as string[];
-  } catch {
-    // The process has ended, and its sockets with it.
-    return [];
-  }
 }

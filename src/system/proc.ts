@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, readdirSync, readlinkSync } from "node:fs";
+import { readdir, readlink } from "node:fs/promises";
 
 /** One process as `/proc/<pid>/stat` shows it. */
 export interface ProcStat {
@@ -62,6 +63,18 @@ export function readProcFile(pid: number, name: string): Buffer | null {
   } catch {
     return null;
   }
+}
+
+/** Returns the targets of a process's open files and sockets, with the number of each descriptor. */
+export async function openLinks(pid: number): Promise<[target: string, number: string][]> {
+  const folder = `/proc/${pid}/fd`;
+  // The process has ended, or belongs to another user.
+  const numbers = await readdir(folder).catch((): string[] => []);
+  const links = numbers.map(async (number): Promise<[string, string]> => {
+    // The file was closed in the meantime.
+    return [await readlink(`${folder}/${number}`).catch(() => ""), number];
+  });
+  return Promise.all(links);
 }
 
 let boot: string | null = null;

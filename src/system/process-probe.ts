@@ -1,5 +1,14 @@
-import { readdir, readFile, readlink } from "node:fs/promises";
-import { hasProc, isAlive, listPids, pidNamespace, readStat, startText, startTicks } from "./proc.ts";
+import { readdir, readFile } from "node:fs/promises";
+import {
+  hasProc,
+  isAlive,
+  listPids,
+  openLinks,
+  pidNamespace,
+  readStat,
+  startText,
+  startTicks,
+} from "./proc.ts";
 import { startedAt } from "./process-table.ts";
 
 /** Reads facts about processes. Never sends them a signal. */
@@ -52,7 +61,7 @@ async function holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, 
   if (paths.size === 0) return found;
   for (const pid of listPids()) {
     if (pid === process.pid) continue;
-    for (const [path, number] of await openFiles(pid)) {
+    for (const [path, number] of await openLinks(pid)) {
       if (paths.has(path) && (await isWritten(pid, number))) found.set(path, pid);
     }
   }
@@ -74,17 +83,6 @@ async function shows(word: string): Promise<boolean> {
     if (isHidden) return false;
   }
   return true;
-}
-
-async function openFiles(pid: number): Promise<[path: string, number: string][]> {
-  const folder = `/proc/${pid}/fd`;
-  // The process has ended, or belongs to another user.
-  const numbers = await readdir(folder).catch((): string[] => []);
-  const links = numbers.map(async (number): Promise<[string, string]> => {
-    // The file was closed in the meantime.
-    return [await readlink(`${folder}/${number}`).catch(() => ""), number];
-  });
-  return (await Promise.all(links)).filter(([path]) => path.startsWith("/"));
 }
 
 /** The last two bits of the flags are the access mode: 1 for writing, 2 for reading and writing. */

@@ -101,9 +101,7 @@ export class PiHandle extends ProcessHandle {
   }
 }
 
-interface Running {
-  readonly promise: Promise<PromptEnd>;
-  readonly resolve: (end: PromptEnd) => void;
+interface Running extends PromiseWithResolvers<PromptEnd> {
   usage: Usage | null;
   last: Fields | null;
   isRetrying: boolean;

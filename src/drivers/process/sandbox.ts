@@ -21,16 +21,7 @@ export type Sandbox =
  * Never replaces a sandbox requested by name with a weaker one.
  */
 export async function chooseSandbox(mode: SandboxMode): Promise<Sandbox> {
-  if (mode === "guard") return { kind: "guard" };
-  const problems: string[] = [];
-  for (const kind of ["bubblewrap", "namespaces"] as const) {
-    if (mode !== "auto" && mode !== kind) continue;
-    const found = await probed(kind);
-    if (found.sandbox !== null) return found.sandbox;
-    problems.push(found.problem);
-  }
-  if (mode === "auto") return { kind: "guard" };
-  return { kind: "none", problem: `sandbox is set to ${mode}, but ${problems.join("; ")}` };
+  return (await choose(mode)).sandbox;
 }
 
 export interface SandboxReport {
@@ -42,19 +33,22 @@ export interface SandboxReport {
 }
 
 export async function describeSandbox(mode: SandboxMode): Promise<SandboxReport> {
-  const sandbox = await chooseSandbox(mode);
+  const { sandbox, problems } = await choose(mode);
+  const text = sandbox.kind === "none" ? sandbox.problem : WORDS[sandbox.kind];
+  return { kind: sandbox.kind, text, problems };
+}
+
+async function choose(mode: SandboxMode): Promise<{ sandbox: Sandbox; problems: string[] }> {
   const problems: string[] = [];
-  if (mode === "auto" && sandbox.kind !== "bubblewrap") {
-    for (const kind of ["bubblewrap", "namespaces"] as const) {
-      const found = await probed(kind);
-      if (found.sandbox === null) problems.push(found.problem);
-    }
+  for (const kind of ["bubblewrap", "namespaces"] as const) {
+    if (mode !== "auto" && mode !== kind) continue;
+    const found = await probed(kind);
+    if (found.sandbox !== null) return { sandbox: found.sandbox, problems };
+    problems.push(found.problem);
   }
-  return {
-    kind: sandbox.kind,
-    text: sandbox.kind === "none" ? sandbox.problem : WORDS[sandbox.kind],
-    problems,
-  };
+  if (mode === "auto" || mode === "guard") return { sandbox: { kind: "guard" }, problems };
+  const problem = `sandbox is set to ${mode}, but ${problems.join("; ")}`;
+  return { sandbox: { kind: "none", problem }, problems: [] };
 }
 
 /** A folder that an agent must not see, and the parts of it that it needs. */
