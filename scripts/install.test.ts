@@ -68,7 +68,7 @@ function asked(root: string): string[] {
   return existsSync(join(root, "asked")) ? readFileSync(join(root, "asked"), "utf8").trim().split("\n") : [];
 }
 
-it("of six that find nothing installed one installs, and all get the same Node", async () => {
+it("of six processes that find nothing installed, one installs and all get the same Node", async () => {
   const root = checkout();
   const ended = await Promise.all(Array.from({ length: 6 }, () => run(root)));
   for (const { code, out, err } of ended) {
@@ -89,7 +89,7 @@ it("a changed lockfile is installed again, an unchanged one is not", async () =>
   assert.equal(asked(root).length, 2);
 });
 
-it("what somebody else has installed by the same lockfile is taken as it is", async () => {
+it("an installation by another program from the same lockfile is used as it is", async () => {
   const root = checkout();
   await run(root);
   rmSync(join(root, "node_modules/.kinfold-install.json"));
@@ -117,7 +117,7 @@ it("the lock of an installer that died is taken over", async () => {
   assert.equal(asked(root).length, 1);
 });
 
-it("a failed installation is an error with what to do, and the next one starts anew", async () => {
+it("a failed installation says what to do, and the next one starts from scratch", async () => {
   const root = checkout();
   writeFileSync(join(root, "broken"), "");
   const failed = await run(root);

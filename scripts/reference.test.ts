@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { ROOT, madePages, pagesOnDisk } from "./reference.ts";
 
-describe("the reference is the contract's", () => {
+describe("the generated reference", () => {
   const pages = madePages();
 
   for (const [path, text] of pages) {
@@ -14,7 +14,7 @@ describe("the reference is the contract's", () => {
     });
   }
 
-  it("nothing else lies among the made pages", () => {
+  it("the folder of generated pages has no other files", () => {
     assert.deepEqual(
       pagesOnDisk().filter((path) => !pages.has(path)),
       [],

@@ -374,7 +374,7 @@ describe("text", () => {
 });
 
 describe("the import table people read", () => {
-  it("is refused when it is not the one the machine keeps, and mended by withTable", () => {
+  it("is refused if it differs from the enforced one, and withTable fixes it", () => {
     const stale = `# A\n\n${TABLE_START}\n\n| old |\n\n${TABLE_END}\n\nrest\n`;
     assert.match(found({ "ARCHITECTURE.md": stale }).join(), /run `npm run docs`/);
     assert.match(found({ "ARCHITECTURE.md": "# A\n" }).join(), /run `npm run docs`/);

@@ -28,7 +28,7 @@ async function checked(name: string): Promise<Check | undefined> {
 }
 
 describe("doctor, without a daemon", () => {
-  it("says of each agent what is there, what would be used and what to do next", async () => {
+  it("lists for each agent what is installed, what would be used and what to do next", async () => {
     const adapter = join(cli.home, "agents/codex/node_modules/@agentclientprotocol/codex-acp");
     assert.deepEqual(words(await checked("codex")), [
       "not installed",
@@ -49,7 +49,7 @@ describe("doctor, without a daemon", () => {
     ]);
   });
 
-  it("says which agent a session gets that names none", async () => {
+  it("names the agent of a session that names none", async () => {
     const check = await checked("default agent");
     assert.deepEqual([check?.ok, check?.text], [true, "sim"]);
     put(join(cli.home, "kinfold.yaml"), "agent: gemini\n");
@@ -58,7 +58,7 @@ describe("doctor, without a daemon", () => {
     assert.match(missing?.advice ?? "", /^npm install .*, or set agent in kinfold\.yaml/);
   });
 
-  it("says of the agent that a session gets what keeps it from working, and how to cure that", async () => {
+  it("says why the default agent cannot work, and how to fix it", async () => {
     const program = join(bin, "claude");
     put(program, "#!/bin/sh\necho 2.3.4\n", 0o755);
     put(join(cli.home, "kinfold.yaml"), "agent: claude\n");
@@ -80,7 +80,7 @@ describe("doctor, without a daemon", () => {
 });
 
 describe("kinfold agents add", () => {
-  it("installs nothing where the adapter is there, and says whether all is ready", async () => {
+  it("installs nothing if the adapter is already installed, and says whether the agent is ready", async () => {
     const { code, out } = await cli.run(["agents", "add", "codex"], { env });
     assert.equal(code, 0);
     assert.match(out, /adapter 2\.6\.0 is already installed\.\n {2}Ready: codex 7\.8\.9/);

@@ -50,13 +50,13 @@ export function demoLines(facts: DemoFacts, look: { columns: number; paint: Pain
     session,
     head: branch === "" ? `root  "${labelOf(session)}"` : `${branch}"${labelOf(session)}"`,
     state: stateWords(session, around(session), look.now),
-    told: toldTo(session, facts),
+    reportedTo: reportedTo(session, facts),
   }));
   const width = Math.max(...rows.map((row) => columnsOf(row.head)));
-  return rows.map(({ session, head, state, told }) => {
+  return rows.map(({ session, head, state, reportedTo: parent }) => {
     const isDone = state.words === "done";
     const words = isDone ? `completed ${duration(session.lastActivityAt - session.createdAt)}` : state.words;
-    const line = `${words}${told === null ? "" : `   → reported to ${told}`}`;
+    const line = `${words}${parent === null ? "" : `   → reported to ${parent}`}`;
     const room = look.columns - width - columnsOf(session.agent) - 6;
     return `  ${padTo(head, width)}  ${session.agent}  ${look.paint(isDone ? "green" : state.colour, clip(line, room))}`;
   });
@@ -69,20 +69,18 @@ export function demoLosses(facts: DemoFacts): string[] {
     if (isOpen(session) || session.outcome !== "completed")
       losses.push(`"${labelOf(session)}" did not complete`);
     if (session.parentId === null) continue;
-    const told = callbacksOf(session, facts);
-    if (told.length !== session.round)
-      losses.push(`"${labelOf(session)}" called back ${told.length} times for ${session.round} rounds`);
-    for (const callback of told)
+    const callbacks = callbacksOf(session, facts);
+    if (callbacks.length !== session.round)
+      losses.push(`"${labelOf(session)}" called back ${callbacks.length} times for ${session.round} rounds`);
+    for (const callback of callbacks)
       if (callback.status !== "landed")
         losses.push(`a callback of "${labelOf(session)}" is ${callback.status}`);
   }
   return losses;
 }
 
-function toldTo(session: Session, facts: DemoFacts): string | null {
-  if (
-    !callbacksOf(session, facts).some((message) => message.status === "landed" || message.status === "taken")
-  )
+function reportedTo(session: Session, facts: DemoFacts): string | null {
+  if (!callbacksOf(session, facts).some(({ status }) => status === "landed" || status === "taken"))
     return null;
   const parent = facts.sessions.find((other) => other.id === session.parentId);
   if (parent === undefined) return null;

@@ -17,7 +17,7 @@ after(() => cli.remove());
 const kinfold = (args: readonly string[], options: { env?: NodeJS.ProcessEnv; input?: string } = {}) =>
   cli.run(args, options);
 
-describe("a person's mistakes are answered by what to do next", () => {
+describe("a person's mistakes are answered with what to do next", () => {
   it("an unknown command names the nearest", async () => {
     const { code, err } = await kinfold(["spwan", "hello"]);
     assert.equal(code, 2);
@@ -128,7 +128,7 @@ describe("what answers at the address", () => {
     assert.match(err, /version 0\.0\.1 \(contract 0\.9\.0\)/);
     assert.match(err, /kinfold down && kinfold up/);
   });
-  it("may be nobody: the address is named", async () => {
+  it("is named if nothing answers", async () => {
     const { code, err } = await kinfold(["ls"], {
       env: { KINFOLD_URL: "http://127.0.0.1:9", KINFOLD_TOKEN: "x" },
     });
@@ -145,7 +145,7 @@ describe("what answers at the address", () => {
     assert.match((await kinfold(["down"])).out, /^The daemon is not running/);
     rmSync(join(home, "daemon.json"));
   });
-  it("down leaves a foreign process alone although its pid is recorded", async () => {
+  it("down does not stop another program that has the recorded pid", async () => {
     await withForeignProcess(async (pid) => {
       record({ pid });
       const { code, err } = await kinfold(["down"]);
@@ -153,7 +153,7 @@ describe("what answers at the address", () => {
       assert.match(err, /was not stopped/);
     });
   });
-  it("a foreign process that got the daemon's pid later counts as no daemon, whatever its command line says", async () => {
+  it("another program that got the daemon's pid later is not the daemon, whatever its command line says", async () => {
     await withForeignProcess(async (pid) => {
       record({ pid, processStart: `${processStart(process.pid)}0` });
       const { code, out } = await kinfold(["down", "--force"]);
@@ -162,7 +162,7 @@ describe("what answers at the address", () => {
       assert.match((await kinfold(["ls"])).err, /^The daemon is not running/);
     });
   });
-  it("down ends a daemon that does not answer when its process started at the recorded moment", async () => {
+  it("down stops a daemon that does not answer if its process has the recorded start time", async () => {
     const silent = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
     const gone = once(silent, "exit");
     await once(silent, "spawn");

@@ -10,7 +10,7 @@ import { CliHome } from "./testing/process.ts";
 const cli = new CliHome();
 after(() => cli.remove());
 
-it("a home that others filled is neither served from nor followed to their address", async () => {
+it("a home that another user wrote into is neither served nor trusted for an address", async () => {
   const heard: (string | undefined)[] = [];
   const server = createServer((request, response) => {
     heard.push(request.headers.authorization);

@@ -131,15 +131,11 @@ function unknownWord(word: string): Failure {
   if (word.startsWith("-")) {
     return refused("wrong_use", `There is no option ${word}.`, ["All options: kinfold --help"]);
   }
-  const close = nearest(
-    word,
-    COMMANDS.map((row) => row.name),
-  );
-  const next = close.map((name) => `Did you mean: kinfold ${name}`);
-  return refused("unknown_command", `There is no command "${word}".`, [
-    ...next.slice(0, 1),
-    "All commands: kinfold help",
-  ]);
+  const names = COMMANDS.map((row) => row.name);
+  const [close] = nearest(word, names);
+  const meant = close === undefined ? [] : [`Did you mean: kinfold ${close}`];
+  const next = [...meant, "All commands: kinfold help"];
+  return refused("unknown_command", `There is no command "${word}".`, next);
 }
 
 /** Ends commander's sentence with a full stop and adds a pointer to the help. */

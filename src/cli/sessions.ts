@@ -19,7 +19,7 @@ export async function findSession(client: Client, ref: string): Promise<Session>
 /** Returns all sessions that match the filter, from all pages. */
 export async function listSessions(
   client: Client,
-  filter: { status?: SessionStatus; unseen?: boolean; root?: string } = {},
+  filter: { status?: SessionStatus; unseen?: boolean } = {},
 ): Promise<Session[]> {
   const sessions: Session[] = [];
   let cursor: string | undefined;
@@ -68,18 +68,10 @@ async function byTitle(client: Client, ref: string): Promise<Session> {
 
 function unknownSession(sessions: readonly Session[], ref: string): Failure {
   const names = sessions.flatMap(({ name, title }) => name ?? title ?? []);
-  const close = [
-    ...nearest(ref, names),
-    ...nearest(
-      ref,
-      sessions.map((session) => session.shortId),
-      1,
-    ),
-  ];
-  const next =
-    sessions.length === 0
-      ? ['There are none yet. Start one: kinfold spawn "…"']
-      : ["All sessions: kinfold ls --all"];
+  const ids = sessions.map(({ shortId }) => shortId);
+  const close = [...nearest(ref, names), ...nearest(ref, ids, 1)];
+  const none = 'There are none yet. Start one: kinfold spawn "…"';
+  const next = [sessions.length === 0 ? none : "All sessions: kinfold ls --all"];
   return new Failure("refused", `There is no session "${oneLine(ref)}".`, {
     code: "not_found",
     details: { close },

@@ -59,7 +59,7 @@ describe("operations", () => {
     ]);
   });
 
-  test("a refusal is thrown as it was, also one of a newer daemon", async () => {
+  test("a refusal is thrown unchanged, even one of a newer daemon", async () => {
     const refusal = new Refusal("limit_depth", "Too deep.", { depth: 5 });
     const running = await serve(fakeOperations({ create: () => Promise.reject(refusal) }));
     await assert.rejects(clientOf(running).create({ prompt: "x" }), refusal);
@@ -84,7 +84,7 @@ describe("operations", () => {
     await assert.rejects(client.get({ id: "" }), { code: "invalid_input" });
   });
 
-  test("nobody at the address is said as such, and an abort stays an abort", async () => {
+  test("an address that does not answer is Unreachable, and an abort stays an abort", async () => {
     const running = await serve(fakeOperations({ health: () => new Promise(() => undefined) }));
     const controller = new AbortController();
     const asked = clientOf(running).health({}, { signal: controller.signal });
@@ -122,7 +122,7 @@ describe("waitFor", () => {
     assert.deepEqual(timeouts, [45_000, 45_000, 45_000]);
   });
 
-  test("gives back the time-out when the caller's own time is over, and throws what a restart does not explain", async () => {
+  test("returns timedOut at the caller's deadline, and throws errors that a restart does not explain", async () => {
     const running = await serve(
       fakeOperations({ wait: async () => ({ timedOut: true, outcome: null }) as never }),
     );
@@ -207,7 +207,7 @@ describe("events", () => {
     await feed.return();
   });
 
-  test("a reset is told, and the feed goes on from now", async () => {
+  test("a reset is reported, and the feed continues from then on", async () => {
     const fake = fakeOperations();
     const running = await serve(fake);
     const controller = new AbortController();

@@ -1,5 +1,5 @@
 import type { Given, ReadFile } from "./file.ts";
-import type { ConfigProblem } from "./problem.ts";
+import { type ConfigProblem, problemIn } from "./problem.ts";
 import { SETTINGS, type Setting } from "./setting.ts";
 import { yaml } from "./yaml.ts";
 import { nearest } from "../text/nearest.ts";
@@ -66,6 +66,6 @@ function misspelt(env: Readonly<Record<string, string | undefined>>): ConfigProb
       names.map((known) => known.slice(8)),
     );
     if (close === undefined) return [];
-    return [{ where: name, line: null, key: null, text: `is not a setting; did you mean KINFOLD_${close}?` }];
+    return [problemIn(name, `is not a setting; did you mean KINFOLD_${close}?`)];
   });
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Document, LineCounter } from "yaml";
-import type { ConfigProblem } from "./problem.ts";
+import { type ConfigProblem, problemIn } from "./problem.ts";
 import { SETTINGS, isSection, settingOf } from "./setting.ts";
 import { yaml } from "./yaml.ts";
 import { nearest } from "../text/nearest.ts";
@@ -17,7 +17,11 @@ export interface ReadFile {
   readonly problems: readonly ConfigProblem[];
 }
 
-const nothing: ReadFile = { given: [], problems: [] };
+export const NOTHING: ReadFile = { given: [], problems: [] };
+
+export function onlyProblem(problem: ConfigProblem): ReadFile {
+  return { given: [], problems: [problem] };
+}
 
 /** A missing file sets nothing; an invalid one is reported. */
 export function readConfigFile(path: string): ReadFile {
@@ -26,11 +30,8 @@ export function readConfigFile(path: string): ReadFile {
     text = readFileSync(path, "utf8");
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return nothing;
-    return {
-      given: [],
-      problems: [{ where: path, line: null, key: null, text: `cannot be read: ${message}` }],
-    };
+    if (code === "ENOENT" || code === "ENOTDIR") return NOTHING;
+    return onlyProblem(problemIn(path, `cannot be read: ${message}`));
   }
   return parseConfig(path, text);
 }
@@ -39,16 +40,15 @@ export function parseConfig(path: string, text: string): ReadFile {
   const lines = new (yaml().LineCounter)();
   const document = yaml().parseDocument(text, { lineCounter: lines, prettyErrors: false });
   if (document.errors.length > 0) {
-    return { given: [], problems: document.errors.map((error) => syntaxProblem(path, lines, error)) };
+    const problems = document.errors.map(({ message, pos }) =>
+      problemIn(path, `is not valid YAML: ${message}`, lines.linePos(pos[0]).line),
+    );
+    return { given: [], problems };
   }
-  if (document.contents === null) return nothing;
+  if (document.contents === null) return NOTHING;
   const read = { path, document, lines, given: [] as Given[], problems: [] as ConfigProblem[] };
-  if (!yaml().isMap(document.contents)) {
-    return {
-      given: [],
-      problems: [{ where: path, line: 1, key: null, text: "must be a list of `key: value` lines" }],
-    };
-  }
+  if (!yaml().isMap(document.contents))
+    return onlyProblem(problemIn(path, "must be a list of `key: value` lines", 1));
   walk(read, []);
   return read;
 }
@@ -65,13 +65,9 @@ function walk(reading: Reading, parents: readonly string[]): void {
   const { isMap, isScalar } = yaml();
   const map = reading.document.getIn(parents, true);
   if (!isMap(map)) {
-    const key = parents.join(".");
     if (isScalar(map) && map.value === null) return;
-    reading.problems.push({
-      ...at(reading, parents),
-      key,
-      text: "needs settings below it, each on its own line",
-    });
+    const text = "needs settings below it, each on its own line";
+    reading.problems.push({ ...at(reading, parents), key: parents.join("."), text });
     return;
   }
   for (const { key: node } of map.items) {
@@ -86,10 +82,8 @@ function walk(reading: Reading, parents: readonly string[]): void {
 }
 
 function take(reading: Reading, path: readonly string[], line: number | null): Given {
-  const node = reading.document.getIn(path, true) as
-    | { toJS?: (document: Document) => unknown }
-    | null
-    | undefined;
+  type Node = { toJS?: (document: Document) => unknown } | null | undefined;
+  const node = reading.document.getIn(path, true) as Node;
   return { key: path.join("."), value: node?.toJS?.(reading.document) ?? null, where: reading.path, line };
 }
 
@@ -108,13 +102,4 @@ function unknownSetting(key: string): string {
   return close === undefined
     ? "is not a setting; `kinfold config` lists them all"
     : `is not a setting; did you mean ${close}?`;
-}
-
-function syntaxProblem(
-  path: string,
-  lines: LineCounter,
-  error: { message: string; pos: readonly number[] },
-): ConfigProblem {
-  const line = lines.linePos(error.pos[0] ?? 0).line;
-  return { where: path, line, key: null, text: `is not valid YAML: ${error.message}` };
 }

@@ -124,7 +124,7 @@ describe("a project's file", () => {
     "limits.turnsMax": "limits:\n  turnsMax: 1\n",
   };
   for (const [key, project] of Object.entries(forbidden)) {
-    it(`may not set ${key}, and the person is told`, () => {
+    it(`may not set ${key}, and this is reported`, () => {
       const before = load({});
       const { config, problems } = load({ project });
       assert.deepEqual(config, before.config);
@@ -151,7 +151,7 @@ describe("a project's file", () => {
     assert.match(loose.problems.map(problemLine).join(), /full is looser than ask/);
   });
 
-  it("lowers what a flag or the environment says, and so do those above it up to the git top level", () => {
+  it("lowers what the environment says, and so do the files above it up to the git top level", () => {
     const at = place({ project: "permission: ask\n", env: { KINFOLD_PERMISSION: "full" } });
     assert.equal(at.load().config.permission, "ask");
     const below = join(at.cwd, "a", "b");
@@ -162,7 +162,7 @@ describe("a project's file", () => {
     assert.equal(here().sources["permission"]?.where, `${join(at.cwd, "kinfold.yaml")}:1`);
   });
 
-  it("that is a FIFO or a link is refused and holds nobody up", () => {
+  it("that is a FIFO or a link is refused and blocks nothing", () => {
     const fifo = place({});
     execFileSync("mkfifo", [join(fifo.cwd, "kinfold.yaml")]);
     assert.throws(() => fifo.load(), /is not a plain file/);
@@ -186,7 +186,7 @@ describe("a bad file is an error with its place", () => {
     assert.match(problemsOf({ home: "zzzzzz: 1\n" }), /`kinfold config` lists them all/);
   });
 
-  it("every problem is told at once", () => {
+  it("every problem is reported at once", () => {
     const text = problemsOf({
       home: "prt: 1\nport: high\n",
       project: "permission: root\n",
@@ -230,7 +230,7 @@ describe("a bad file is an error with its place", () => {
   });
 });
 
-it("a misspelt variable is told and does not stop anything; a foreign one is nobody's business", () => {
+it("a misspelt variable is reported and is no error; other variables are ignored", () => {
   const { problems } = load({ env: { KINFOLD_PROT: "1", KINFOLD_TOKEN: "x", KINFOLD_CI_BUILD_NUMBER: "7" } });
   assert.deepEqual(problems.map(problemLine), ["KINFOLD_PROT: is not a setting; did you mean KINFOLD_PORT?"]);
 });

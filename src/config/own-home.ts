@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Paths } from "./paths.ts";
-import { ConfigError, type ConfigProblem } from "./problem.ts";
+import { ConfigError, type ConfigProblem, problemIn } from "./problem.ts";
 
 /**
  * Refuses a home that another user owns or could have written into, because that user may know its token.
@@ -39,11 +39,11 @@ function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProbl
     ownerProblem(file, link, { uid, next: REMOVE }) ?? ownerProblem(file, found, { uid, next: REMOVE });
   if (foreign !== null) return foreign;
   if (file === paths.token && (!link.isFile() || link.nlink > 1)) {
-    return problem(file, `is a link or not a plain file; ${REMOVE}; the next start creates a new token`);
+    return problemIn(file, `is a link or not a plain file; ${REMOVE}; the next start creates a new token`);
   }
   if (!isOpen || (found.mode & 0o022) === 0) return null;
   const mode = (found.mode & 0o777).toString(8);
-  return problem(
+  return problemIn(
     file,
     `other users could have written it (mode ${mode}, in a home that they could access); check its content, then run chmod go-w on it, or remove it`,
   );
@@ -56,9 +56,5 @@ function ownerProblem(
   { uid, next }: { uid: number; next: string },
 ): ConfigProblem | null {
   if (owner === uid || owner === 0) return null;
-  return problem(file, `belongs to another user (uid ${owner}); ${next}`);
-}
-
-function problem(where: string, text: string): ConfigProblem {
-  return { where, line: null, key: null, text };
+  return problemIn(file, `belongs to another user (uid ${owner}); ${next}`);
 }

@@ -19,6 +19,10 @@ export class ConfigError extends Error {
   }
 }
 
+export function problemIn(where: string, text: string, line: number | null = null): ConfigProblem {
+  return { where, line, key: null, text };
+}
+
 export function problemLine(problem: ConfigProblem): string {
   const place = problem.line === null ? problem.where : `${problem.where}:${problem.line}`;
   return problem.key === null ? `${place}: ${problem.text}` : `${place}: ${problem.key} ${problem.text}`;

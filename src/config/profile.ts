@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Permission, Profile } from "../contract/index.ts";
 import { ProfileHead } from "../contract/profile.ts";
-import { ConfigError } from "./problem.ts";
+import { ConfigError, problemIn } from "./problem.ts";
 import { yaml } from "./yaml.ts";
 import { listProjectFiles, readProjectFile } from "./project-ceiling.ts";
 
@@ -178,5 +178,5 @@ function lineOf(head: string, key: string): number {
 }
 
 function problem(file: string, line: number, text: string): ConfigError {
-  return new ConfigError([{ where: file, line, key: null, text }]);
+  return new ConfigError([problemIn(file, text, line)]);
 }

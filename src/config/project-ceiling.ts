@@ -1,14 +1,15 @@
-import path from "node:path";
+import { dirname, join } from "node:path";
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import type { Limits, Permission } from "../contract/index.ts";
 import { gitTop, isInside } from "../system/folder.ts";
-import { type Given, type ReadFile, parseConfig } from "./file.ts";
-import type { ConfigProblem } from "./problem.ts";
+import { type Given, NOTHING, onlyProblem, parseConfig, type ReadFile } from "./file.ts";
+import { type ConfigProblem, problemIn } from "./problem.ts";
 import { settingOf } from "./setting.ts";
 import { lstat, open, opendir, realpath } from "node:fs/promises";
-import { join } from "node:path";
 
 const FILE = "kinfold.yaml";
+/** Without O_NONBLOCK, opening a FIFO without a writer would block forever. A link could lead anywhere. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** The upper limits from a project's `kinfold.yaml` files. */
 export interface ProjectCeiling {
@@ -24,7 +25,7 @@ export interface ProjectCeiling {
 export function projectFolders(folder: string): string[] {
   const top = gitTop(folder);
   const folders = [folder];
-  for (let at = folder; top !== null && at !== top; at = path.dirname(at)) folders.unshift(path.dirname(at));
+  for (let at = folder; top !== null && at !== top; at = dirname(at)) folders.unshift(dirname(at));
   return folders;
 }
 
@@ -70,7 +71,7 @@ export function looseness(value: unknown): number {
 const MODES: readonly Permission[] = ["read-only", "ask", "workspace", "full"];
 
 async function readProject(folder: string): Promise<ReadFile> {
-  const file = path.join(folder, FILE);
+  const file = join(folder, FILE);
   const read = await readProjectFile(folder, FILE);
   if (read.kind === "missing") return NOTHING;
   return read.kind === "text" ? parseConfig(file, read.text) : unusable(file, read.why);
@@ -78,11 +79,10 @@ async function readProject(folder: string): Promise<ReadFile> {
 
 /** Like `readProject`, but synchronous, for the CLI. */
 export function readProjectSync(folder: string): ReadFile {
-  const file = path.join(folder, FILE);
+  const file = join(folder, FILE);
   let fd: number;
   try {
-    // Without O_NONBLOCK, opening a FIFO without a writer would block forever; a link could lead anywhere.
-    fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    fd = openSync(file, OPEN_FLAGS);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return NOTHING;
@@ -98,16 +98,13 @@ export function readProjectSync(folder: string): ReadFile {
   }
 }
 
-const NOTHING: ReadFile = { given: [], problems: [] };
-
 function unusable(where: string, why: string): ReadFile {
-  const text = `${why}; a project's kinfold.yaml is a plain file of at most 64 KB`;
-  return { given: [], problems: [{ where, line: null, key: null, text }] };
+  return onlyProblem(problemIn(where, `${why}; a project's kinfold.yaml is a plain file of at most 64 KB`));
 }
 
 /** Anyone may have written a project's files, so each read has a limit. */
-export const PROJECT_FILE_BYTES_MAX = 64 * 1024;
-export const PROJECT_FILES_MAX = 100;
+const PROJECT_FILE_BYTES_MAX = 64 * 1024;
+const PROJECT_FILES_MAX = 100;
 /** The most entries of a folder to look at. */
 const ENTRIES_MAX = 1_000;
 
@@ -123,11 +120,9 @@ export type ProjectFile =
  */
 export async function readProjectFile(project: string, path: string): Promise<ProjectFile> {
   const file = join(project, path);
-  // Without O_NONBLOCK, opening a FIFO without a writer would block forever. A link could lead anywhere.
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   let handle;
   try {
-    handle = await open(file, flags);
+    handle = await open(file, OPEN_FLAGS);
   } catch (error) {
     return notOpened(error as NodeJS.ErrnoException);
   }

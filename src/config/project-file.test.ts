@@ -90,7 +90,7 @@ test("64 KB are read, one byte more is not", async (t) => {
   assert.deepEqual(await readProjectFile(project, "over"), { kind: "refused", why: "is larger than 64 KB" });
 });
 
-test("of a folder of many files 100 are listed", async (t) => {
+test("at most 100 files of a folder are listed", async (t) => {
   const { project, agents } = projectIn(t);
   for (let n = 0; n < 150; n++) writeFileSync(join(agents, `${n}.md`), profile(`p${n}`));
   assert.equal((await listProjectFiles(project, ".kinfold/agents", ".md")).length, 100);

@@ -48,12 +48,12 @@ after(async () => {
 });
 
 describe("what needs a person", () => {
-  it("nothing: says so", async () => {
+  it("says so if nothing does", async () => {
     assert.equal((await kinfold("inbox")).out, "Nothing needs you.\n");
     assert.match((await kinfold()).out, /Needs you {5}0\n/);
   });
 
-  it("a question stands in the inbox, on the status screen and in the lists, and takes one of its options", async () => {
+  it("a question is shown in the inbox, on the status screen and in lists, and accepts one of its options", async () => {
     await kinfold(
       "spawn",
       "--agent",
@@ -145,7 +145,7 @@ describe("what needs a person", () => {
     assert.match((await kinfold("show", "two", "--transcript")).out, /5432/);
   });
 
-  it("a child's question is its parent's, can be answered by a person, and its end takes a follow-up and an ack", async () => {
+  it("a child's question goes to its parent, a person may answer it, and its end accepts a follow-up and an ack", async () => {
     const child = JSON.stringify({ name: "docs", prompt: ask([{ question: "Tabs?" }]) });
     await kinfold(
       "spawn",
@@ -172,7 +172,7 @@ describe("what needs a person", () => {
     assert.equal((await kinfold("answer", "fam", "--ack")).code, 2);
   });
 
-  it("an unknown session or id is answered by what to do", async () => {
+  it("an unknown session or id is answered with what to do", async () => {
     assert.match(
       (await kinfold("answer", "pref", "x")).err,
       /There is no session "pref"\.\n {2}Did you mean: perf/,
@@ -196,7 +196,7 @@ describe("search", () => {
     assert.match((await kinfold("search", "heron", "-http")).out, /^finder /);
   });
 
-  it("without a word says how to search, and without a hit what to try", async () => {
+  it("without words it explains how to search, and without a hit what to try", async () => {
     assert.match((await kinfold("search")).out, /kinfold search timeout -test/);
     assert.match((await kinfold("search", "herron")).out, /Did you mean: kinfold search heron\n/);
     await kinfold("run", "--agent", "sim", "--name", "blank", "nothing of it");
@@ -212,7 +212,7 @@ describe("search", () => {
 });
 
 describe("API keys", () => {
-  it("a new key's secret stands alone on standard output; the key works within its rights until it is revoked", async () => {
+  it("a new key's secret is alone on standard output; the key works within its rights until it is revoked", async () => {
     const made = await kinfold("tokens", "create", "ci", "--can", "read,spawn", "--expires", "30d");
     assert.match(made.out, /^kfk_\S+\n$/);
     assert.match(made.err, /^ci may read, spawn in every scope, up to "workspace" in \S+, until \d{4}-/);
@@ -229,7 +229,7 @@ describe("API keys", () => {
     assert.equal((await kinfold("tokens", "revoke", "ci")).code, 0);
     assert.equal((await cli.run(["ls"], { env: { KINFOLD_TOKEN: out.trim() } })).code, 6);
   });
-  it("mistakes are answered by what is allowed", async () => {
+  it("mistakes are answered with what is allowed", async () => {
     assert.match(
       (await kinfold("tokens", "create", "x", "--can", "spwan")).err,
       /Did you mean: spawn\n {2}Allowed: read, spawn/,

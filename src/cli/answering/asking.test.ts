@@ -45,12 +45,12 @@ const plan = trigger("plan_review", {
 const permission = trigger("permission", { command: "git push", tool: "Bash", cwd: "/src/shop" });
 
 describe("what a person is asked", () => {
-  it("is told in one line by its kind", () => {
+  it("is described in one line by its kind", () => {
     assert.equal(askLine(question), '"Which dataset? The small one is faster."');
     assert.equal(askLine(plan), "plan of 2 steps to approve");
     assert.equal(askLine(permission), "wants to run git push");
   });
-  it("is shown exactly and whole, never as a summary", () => {
+  it("is shown in full, never as a summary", () => {
     assert.deepEqual(askLines(question), ["Which dataset?", "The small one is faster."]);
     assert.deepEqual(askLines(plan), ["Move it", "Safely.", "1. one", "2. two", "   with care"]);
     assert.deepEqual(askLines(permission), ["git push", "in /src/shop"]);
@@ -68,7 +68,7 @@ describe("what a person is asked", () => {
     assert.deepEqual(askLines(evil), ["Yes? no"]);
     assert.equal(askLine(evil), '"Yes? no"');
   });
-  it("comes with the commands that answer it, as a shell takes them", () => {
+  it("comes with the commands that answer it, quoted for a shell", () => {
     const of = (kind: "Question" | "Plan" | "Permission", one: OpenTrigger, name = "perf") =>
       answerCommands({ kind, trigger: one, session: session({ name }) });
     assert.deepEqual(of("Question", question), [
@@ -97,7 +97,7 @@ describe("what a person is asked", () => {
 });
 
 describe("the time left", () => {
-  it("counts minutes and seconds below an hour, and has words for none", () => {
+  it("is in minutes and seconds below an hour, and in words if there is no limit", () => {
     assert.equal(timeLeft(221_000, 0), "3:41 left");
     assert.equal(timeLeft(9_000, 0), "0:09 left");
     assert.equal(timeLeft(0, 9_000), "0:00 left");
@@ -107,7 +107,7 @@ describe("the time left", () => {
 });
 
 describe("a word in a shell", () => {
-  it("is quoted where the shell would read more into it", () => {
+  it("is quoted if the shell would interpret it", () => {
     assert.equal(quoted("small"), "small");
     assert.equal(quoted("it's $HOME"), "'it'\\''s $HOME'");
     assert.equal(quoted("--deny"), "'--deny'");

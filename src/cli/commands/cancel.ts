@@ -45,21 +45,17 @@ function below(id: string, sessions: readonly Session[]): Session[] {
 
 function report(session: Session, done: CancelOutput, call: Call): string[] {
   const label = labelOf(session);
-  const good = call.io.tick;
-  const bad = call.io.paint("red", "✗");
   const remains = done.left.map(
-    (left) => `  ${oneLine(left.what)}${left.pid === null ? "" : ` (pid ${left.pid})`}`,
+    ({ what, pid }) => `  ${oneLine(what)}${pid === null ? "" : ` (pid ${pid})`}`,
   );
+  const stopping = count(done.stopping.length, "session");
   if (done.stopping.length > 0)
-    remains.push(
-      `  ${count(done.stopping.length, "session")} still stopping; check again: kinfold tree '${label}'`,
-    );
-  const mark = remains.length === 0 ? good : bad;
-  if (call.flags.on("turn"))
-    return [
-      `${mark} ${done.cancelled ? `the running turn of ${label} was stopped` : `${label} had no running turn`}`,
-      ...remains,
-    ];
+    remains.push(`  ${stopping} still stopping; check again: kinfold tree '${label}'`);
+  const mark = remains.length === 0 ? call.io.tick : call.io.paint("red", "✗");
+  if (call.flags.on("turn")) {
+    const what = done.cancelled ? `the running turn of ${label} was stopped` : `${label} had no running turn`;
+    return [`${mark} ${what}`, ...remains];
+  }
   if (done.stopped + done.closed === 0 && remains.length === 0)
     return [`${label} had already ended; nothing to stop.`];
   const left = `${count(done.left.length, "process", "processes")} left`;

@@ -140,9 +140,9 @@ function lessons(call: Call, seen: Seen & { generations: number }): string[] {
     `  Look at it: kinfold tree --home ${home}`,
     `  Stop it: kinfold down --home ${home}   (then remove ${seen.stage.folder})`,
   ];
-  const told = "each delegated work, went on, and got the result as a message.";
+  const what = "each delegated work, went on, and got the result as a message.";
   return [
-    paint("soft", `  ${count(seen.generations, "generation")}: ${told}`),
+    paint("soft", `  ${count(seen.generations, "generation")}: ${what}`),
     ...(call.flags.on("keep") ? kept : []),
     '  Now start your own: kinfold spawn "…"   then: kinfold watch',
     "  Check your agents: kinfold doctor",

@@ -75,9 +75,9 @@ function summary(scan: HistoryScan, problems: readonly HistoryProblem[], call: C
   const lines: string[] = [];
   for (const { agent, sessions, subagents, states } of scan.found) {
     const below = subagents === 0 ? "" : ` with ${count(subagents, "sub-agent")}`;
-    const words = Object.entries(states).toSorted(([, a], [, b]) => b - a);
-    const told = words.map(([state, number]) => `${number} ${state}`).join(", ");
-    lines.push(`${paint("bold", oneLine(agent))}  ${count(sessions, "session")}${below}: ${told}`);
+    const counts = Object.entries(states).toSorted(([, a], [, b]) => b - a);
+    const words = counts.map(([state, number]) => `${number} ${state}`).join(", ");
+    lines.push(`${paint("bold", oneLine(agent))}  ${count(sessions, "session")}${below}: ${words}`);
   }
   if (scan.found.length === 0) lines.push("No sessions of agents were found on this disk.");
   if (scan.exclude.length > 0) {

@@ -76,31 +76,25 @@ function unknown(set: ProfileSet, name: string | undefined): Failure {
   const names = set.profiles.map((profile) => profile.name);
   const untrusted = set.untrusted.find((each) => each.name === name);
   if (untrusted !== undefined) {
-    return refused(
-      "untrusted_project",
-      `The profile "${oneLine(untrusted.name)}" is not trusted yet: ${oneLine(untrusted.file)}.`,
-      ["Read the file, then trust it: kinfold profiles trust"],
-    );
+    const text = `The profile "${oneLine(untrusted.name)}" is not trusted yet: ${oneLine(untrusted.file)}.`;
+    return refused("untrusted_project", text, ["Read the file, then trust it: kinfold profiles trust"]);
   }
-  const close = name === undefined ? [] : nearest(name, names);
-  return refused(
-    "unknown_profile",
-    name === undefined ? "The name of the profile is missing." : `There is no profile "${oneLine(name)}".`,
-    [...close.slice(0, 1).map((each) => `Did you mean: ${each}`), `Profiles: ${names.join(", ")}`],
-  );
+  const all = `Profiles: ${names.join(", ")}`;
+  if (name === undefined) return refused("unknown_profile", "The name of the profile is missing.", [all]);
+  const close = nearest(name, names).slice(0, 1);
+  const next = [...close.map((each) => `Did you mean: ${each}`), all];
+  return refused("unknown_profile", `There is no profile "${oneLine(name)}".`, next);
 }
 
 async function trust(call: Call, project: string): Promise<void> {
-  if (!existsSync(project)) {
-    throw refused("cwd_not_found", `There is no folder ${project}.`);
-  }
+  if (!existsSync(project)) throw refused("cwd_not_found", `There is no folder ${project}.`);
   const paths = homeOf(call);
   const { untrusted: waiting } = await loadProfiles({ home: paths.home, project });
   if (waiting.length === 0) {
-    const there = existsSync(join(project, ".kinfold", "agents"));
-    const text = there
+    const folder = join(project, ".kinfold", "agents");
+    const text = existsSync(folder)
       ? "All profile files of this project are already trusted."
-      : `There are no profile files in ${join(project, ".kinfold", "agents")}.`;
+      : `There are no profile files in ${folder}.`;
     return call.io.answer({ trusted: [] }, text);
   }
   const files: Profile[] = [];

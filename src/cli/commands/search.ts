@@ -95,21 +95,16 @@ function stressed(text: string, { paint, tty }: Io): string {
 function noHitLines(found: SearchOutput, query: string, where: string): string[] {
   const within = where === "all" ? "" : ` in ${oneLine(where)}`;
   const lines = [`Nothing was found${within} for: ${oneLine(query)}`];
-  const meant = found.near.reduce(
-    (text, { word, instead }) => inPlaceOf(text, word, instead),
-    oneLine(query),
-  );
+  let meant = oneLine(query);
+  for (const { word, instead } of found.near) meant = inPlaceOf(meant, word, instead);
   if (meant !== oneLine(query)) lines.push(`  Did you mean: ${asTyped(meant)}`);
-  if (found.elsewhere !== null && found.elsewhere > 0) {
-    lines.push(`  Without filters, in all sessions: ${count(found.elsewhere, "hit")}`);
-  }
+  if (found.elsewhere) lines.push(`  Without filters, in all sessions: ${count(found.elsewhere, "hit")}`);
   if (/(?:^|\s)path:/.test(query))
     lines.push("  path: finds only files that a tool touched; leave it out to search all text.");
   for (const [, field = ""] of query.matchAll(/(?:^|\s)-?([a-z]+):/gi)) {
-    if (!FIELDS.includes(field.toLowerCase()))
-      lines.push(
-        `  ${field}: is not a filter, so it was searched for as a word. Filters: ${FIELDS.map((each) => `${each}:`).join(" ")}`,
-      );
+    if (FIELDS.includes(field.toLowerCase())) continue;
+    const filters = FIELDS.map((each) => `${each}:`).join(" ");
+    lines.push(`  ${field}: is not a filter, so it was searched for as a word. Filters: ${filters}`);
   }
   if ((query.match(/"/g) ?? []).length % 2 === 1)
     lines.push("  A quote is not closed, so everything after it was searched for as one phrase.");
@@ -129,10 +124,8 @@ function inPlaceOf(text: string, word: string, instead: string): string {
 }
 
 function folded(text: string): string {
-  return text
-    .normalize("NFKD")
-    .replaceAll(/[\u0300-\u036f]/g, "")
-    .toLowerCase();
+  const plain = text.normalize("NFKD").replaceAll(/[\u0300-\u036f]/g, "");
+  return plain.toLowerCase();
 }
 
 function footLines(found: SearchOutput, query: string, call: Call): string[] {

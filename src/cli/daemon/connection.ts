@@ -59,11 +59,7 @@ export async function tryConnection(call: Call): Promise<Connection | null> {
   return { client, health, url, paths };
 }
 
-interface Where {
-  readonly url: string;
-  readonly daemon: DaemonFile | null;
-  readonly paths: Paths;
-}
+type Where = Pick<Connection, "url" | "paths"> & { readonly daemon: DaemonFile | null };
 
 async function askHealth(client: Client, where: Where): Promise<Health | null> {
   let health: Health;
@@ -90,18 +86,16 @@ function refusedHealth(refusal: Refusal, where: Where): Failure {
 }
 
 function unreachable(error: unknown, where: Where): Failure {
-  if (where.daemon === null) {
-    return noDaemon(
-      "daemon_unreachable",
-      `Nothing answers at ${where.url} (KINFOLD_URL): ${causeOf(error)}.`,
-      ["Check the address, or unset KINFOLD_URL to use the daemon of this machine."],
-    );
-  }
-  return noDaemon(
-    "daemon_unreachable",
-    `The daemon (pid ${where.daemon.pid}) does not answer at ${where.url}: ${causeOf(error)}.`,
-    ["Its log: kinfold logs", "Restart it; nothing is lost: kinfold down --force && kinfold up"],
-  );
+  const { daemon, url } = where;
+  const text =
+    daemon === null
+      ? `Nothing answers at ${url} (KINFOLD_URL)`
+      : `The daemon (pid ${daemon.pid}) does not answer at ${url}`;
+  const next =
+    daemon === null
+      ? ["Check the address, or unset KINFOLD_URL to use the daemon of this machine."]
+      : ["Its log: kinfold logs", "Restart it; nothing is lost: kinfold down --force && kinfold up"];
+  return noDaemon("daemon_unreachable", `${text}: ${causeOf(error)}.`, next);
 }
 
 function somethingElse(where: Where): Failure {

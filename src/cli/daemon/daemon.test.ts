@@ -53,8 +53,8 @@ after(async () => {
   cli.remove();
 });
 
-describe("the daemon, as the CLI keeps it", () => {
-  it("is started once: a second up says that it runs", async () => {
+describe("the daemon, started and stopped by the CLI", () => {
+  it("is started once: a second up says that it is already running", async () => {
     const { pid } = readDaemonFile(daemonFile)!;
     const { code, out } = await cli.run(["up"]);
     assert.equal(code, 0);
@@ -65,7 +65,7 @@ describe("the daemon, as the CLI keeps it", () => {
     assert.match(out, /^kinfold \d.*daemon running .*\(pid \d+\) {3}http:/);
     assert.match(out, /Agents {8}.*sim [\d.]+ ✓/);
   });
-  it("a port that another program has is named, with a way out", async () => {
+  it("a port that is taken by another program is named, with what to do", async () => {
     const other = new CliHome();
     const { port } = new URL(readDaemonFile(daemonFile)!.url);
     const { code, err } = await other.run(["up", "--port", port]);
@@ -140,18 +140,18 @@ describe("sessions by name", () => {
     assert.equal((await cli.run(["wait", "kid"])).code, 0);
     assert.match((await cli.run(["tree", "kid"])).out, /^parent .*\n└─ kid /);
   });
-  it("a mistyped name is answered by close ones", async () => {
+  it("a mistyped name is answered with similar ones", async () => {
     const { code, err } = await cli.run(["show", "parnet"]);
     assert.equal(code, 2);
     assert.match(err, /There is no session "parnet"\.\n {2}Did you mean: parent\n/);
   });
-  it("tell starts the next turn of an idle one", async () => {
+  it("tell starts the next turn of an idle session", async () => {
     const { code, out } = await cli.run(["tell", "echo", "and", "again"]);
     assert.equal(code, 0);
     assert.match(out, /^✓ /);
     assert.equal((await cli.run(["wait", "echo"])).out, "sim: and again\n");
   });
-  it("show marks what has finished as looked at", async () => {
+  it("show marks a finished session as seen", async () => {
     await cli.run(["run", "--json", "--name", "news", "hi"]);
     assert.match((await cli.run(["ls", "--unseen"])).out, /^news /m);
     assert.match((await cli.run(["show", "news"])).out, /✓ done[^]*evidence[^]*receipt[^]*sim: hi/);
@@ -159,7 +159,7 @@ describe("sessions by name", () => {
   });
 });
 
-describe("what leaves the CLI", () => {
+describe("the CLI's output", () => {
   it("--json is the operation's own answer", async () => {
     const { sessions } = (await json(["ls", "--all"])) as unknown as { sessions: { name: string }[] };
     assert.ok(sessions.some((session) => session.name === "echo"));

@@ -75,18 +75,18 @@ describe("kinfold mcp without a daemon", () => {
     });
   }
 
-  it("a call that finds no daemon is an answer that says so, not a time-out", async () => {
+  it("a call without a daemon gets an answer that says so, not a time-out", async () => {
     const client = await connect({ env: NO_DAEMON });
     assert.match(await call(client, "list_sessions"), /^not_available: The daemon did not answer: /);
     await assert.rejects(client.listPrompts(), /The daemon did not answer/);
   });
 
-  it("an agent that we started is offered nothing: it has its tools already", async () => {
+  it("an agent that we started gets no tools here: it already has them", async () => {
     const client = await connect({ env: { ...NO_DAEMON, KINFOLD_LEASE: "some lease" } });
     assert.deepEqual((await client.listTools()).tools, []);
   });
 
-  it("lists create_session where that is configured", async () => {
+  it("lists create_session if aliases are configured", async () => {
     const other = new CliHome();
     writeFileSync(join(other.home, "kinfold.yaml"), "mcp:\n  aliases: true\n");
     const client = await connect({ env: { ...NO_DAEMON, KINFOLD_HOME: other.home } });
@@ -95,7 +95,7 @@ describe("kinfold mcp without a daemon", () => {
     other.remove();
   });
 
-  it("what is not JSON is answered as the protocol does", async () => {
+  it("a line that is not JSON gets the protocol's parse error", async () => {
     const { out } = await cli.run(["mcp"], { input: "{\n", env: NO_DAEMON });
     assert.equal((JSON.parse(out) as { error: { code: number } }).error.code, -32_700);
   });
@@ -109,7 +109,7 @@ describe("kinfold mcp without a daemon", () => {
 });
 
 describe("kinfold mcp with a daemon behind it", () => {
-  it("starts the daemon, and the client is an attached session of its own", async () => {
+  it("starts the daemon, and the client becomes an attached session", async () => {
     const client = await connect();
     const spawned = await call(client, "spawn_session", { prompt: "hi", name: "kid", agent: "sim" });
     assert.match(spawned, /\nYour client cannot be woken from outside\./);
@@ -125,7 +125,7 @@ describe("kinfold mcp with a daemon behind it", () => {
     assert.equal((await client.listPrompts()).prompts.length, 4);
   });
 
-  it("a result is told once: the wait that carried it took its callback", async () => {
+  it("a result arrives once: a wait that returned it consumes its callback", async () => {
     const client = await connect();
     await call(client, "spawn_session", { prompt: "hi", name: "once", agent: "sim" });
     const first = await call(client, "wait_session", {});
@@ -145,7 +145,7 @@ describe("kinfold mcp with a daemon behind it", () => {
     assert.match(await call(two, "list_sessions"), /\n[0-9a-f]{8} my editor, you, root, /);
   });
 
-  it("the daemon answers the same as the command did", async () => {
+  it("the daemon gives the same first answers as the command", async () => {
     const client = await connect();
     const own = [await client.listTools(), client.getInstructions()];
     const { token } = await person().attach({ client: "some-client", cwd: cli.home.replace(/[^/]+$/, "") });

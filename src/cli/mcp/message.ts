@@ -32,8 +32,8 @@ export function versionIn(message: McpMessage): string | null {
 
 /** Returns the client's name; its place depends on the protocol version. */
 export function clientNameIn(message: McpMessage): string | null {
-  const told = message.method === "initialize" ? message.params["clientInfo"] : message.meta[CLIENT_INFO];
-  const { name } = recordOf(told);
+  const info = message.method === "initialize" ? message.params["clientInfo"] : message.meta[CLIENT_INFO];
+  const { name } = recordOf(info);
   return typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, 100) : null;
 }
 

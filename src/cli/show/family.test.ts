@@ -70,7 +70,7 @@ describe("a family on a terminal", () => {
       for (const line of lines(columns)) assert.ok(columnsOf(line) <= columns, `${columns}: ${line}`);
     }
   });
-  it("gives up cost, tokens and agent before it cuts the state short", () => {
+  it("drops cost, tokens and agent before it shortens the state", () => {
     const [, tests] = lines(50);
     assert.match(tests ?? "", /working: npm test, 4 s ago/);
     assert.doesNotMatch(tests ?? "", /41k/);

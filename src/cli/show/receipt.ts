@@ -10,16 +10,10 @@ export function receiptLines(receipt: Receipt): string[] {
     const exit = last.exitCode === null ? "no exit code seen" : `exit ${last.exitCode}`;
     lines.push(`${count(receipt.commands.length, "command")}, last: ${oneLine(last.command)} (${exit})`);
   }
-  if (receipt.toolCalls.length > 0) {
-    lines.push(
-      receipt.toolCalls
-        .map(
-          (call) =>
-            `${oneLine(call.name)}${call.ok ? "" : " (failed)"}${call.count > 1 ? ` ×${call.count}` : ""}`,
-        )
-        .join(", "),
-    );
-  }
+  const calls = receipt.toolCalls.map(
+    ({ name, ok, count: times }) => `${oneLine(name)}${ok ? "" : " (failed)"}${timesWords(times)}`,
+  );
+  if (calls.length > 0) lines.push(calls.join(", "));
   for (const file of receipt.filesChanged.slice(0, FILES_MAX)) {
     const lineCount =
       file.added === null && file.removed === null ? "" : `  +${file.added ?? 0} −${file.removed ?? 0}`;
@@ -27,12 +21,13 @@ export function receiptLines(receipt: Receipt): string[] {
   }
   if (receipt.filesChanged.length > FILES_MAX)
     lines.push(`… ${receipt.filesChanged.length - FILES_MAX} more files`);
-  if (receipt.denied.length > 0) {
-    lines.push(
-      `denied: ${receipt.denied.map((denied) => `${oneLine(denied.tool)}${denied.count > 1 ? ` ×${denied.count}` : ""}`).join(", ")}`,
-    );
-  }
+  const denied = receipt.denied.map(({ tool, count: times }) => oneLine(tool) + timesWords(times));
+  if (denied.length > 0) lines.push(`denied: ${denied.join(", ")}`);
   return lines;
+}
+
+function timesWords(times: number): string {
+  return times > 1 ? ` ×${times}` : "";
 }
 
 function headline(receipt: Receipt): string {

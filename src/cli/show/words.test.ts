@@ -25,11 +25,11 @@ describe("the words for a session that works", () => {
       "● working: npm test, 4 s ago",
     );
   });
-  it("do not repeat themselves where nothing more is known", () => {
+  it('say only "working" if nothing more is known', () => {
     assert.equal(words({ status: "running", evidence: evidence("working") }), "● working");
     assert.equal(words({ status: "running", evidence: evidence("") }), "● working");
   });
-  it("say starting between the claim and the first sign of the agent", () => {
+  it("say starting until the agent first reports", () => {
     assert.equal(
       words({ status: "running", evidence: evidence("accepted, not started yet", 1_000, "queued") }),
       "● working: starting",
@@ -53,7 +53,7 @@ describe("the words for a session that waits", () => {
     assert.equal(words(on("slot"), { childrenOpen: 0, ahead: 2 }), "◌ queued, 2 ahead");
     assert.equal(words(on("slot")), "◌ queued");
   });
-  it("name the end of a parking", () => {
+  it("name the time until which it is parked", () => {
     const until = new Date(2026, 0, 1, 16, 0).getTime();
     assert.equal(
       words({ ...on("limit", { until }), agent: "claude" }),
@@ -94,7 +94,7 @@ describe("the words for a session at rest", () => {
       "✕ failed: exit 1",
     );
   });
-  it("are coloured only while nobody has looked", () => {
+  it("are coloured only until a person has seen them", () => {
     assert.equal(stateWords(session({ outcome: "completed", seen: false }), ALONE, 0).colour, "green");
     assert.equal(stateWords(session({ outcome: "completed", seen: true }), ALONE, 0).colour, null);
   });
@@ -106,8 +106,8 @@ describe("the words for a session at rest", () => {
   });
 });
 
-describe("the words for what agents left on disk", () => {
-  it("say that its end is not known, and what is", () => {
+describe("the words for an imported session", () => {
+  it("say that its end is unknown, and show the evidence", () => {
     const left = { status: "idle", origin: "imported", outcome: null } as const;
     assert.equal(
       words({ ...left, evidence: evidence("nothing but a prompt", 0, "unknown") }),
@@ -117,9 +117,9 @@ describe("the words for what agents left on disk", () => {
   });
 });
 
-describe("what stands around a session", () => {
+describe("facts about other sessions", () => {
   const id = (n: number) => `01900000-0000-7000-8000-00000000000${n}`;
-  it("counts only open children that will call back", () => {
+  it("count only open children that will call back", () => {
     const parent = session({ id: id(1), status: "waiting" });
     const child = (n: number, change: Partial<Session>) =>
       session({ id: id(n), parentId: id(1), status: "running", ...change });
@@ -133,7 +133,7 @@ describe("what stands around a session", () => {
     ];
     assert.equal(surroundings(family)(parent).childrenOpen, 1);
   });
-  it("counts those that queued earlier", () => {
+  it("count the sessions that queued earlier", () => {
     const queued = (n: number, since: number) =>
       session({ id: id(n), status: "waiting", waiting: { on: "slot", since } });
     const family = [queued(1, 5), queued(2, 9), queued(3, 7)];
@@ -145,11 +145,11 @@ describe("what stands around a session", () => {
 });
 
 describe("marks and ages", () => {
-  it("only what a person should look at carries a glyph", () => {
+  it("only states that a person should look at have a glyph", () => {
     assert.equal(markedWords({ glyph: "✕", words: "failed", colour: "red" }), "✕ failed");
     assert.equal(markedWords({ glyph: "●", words: "working", colour: "blue" }), "working");
   });
-  it("an open session's age is its own, a resting one's is since it came to rest", () => {
+  it("an open session's age counts from its creation, any other's from its last activity", () => {
     assert.equal(ageOf(session({ status: "running", createdAt: 0 }), 120_000), "2 min");
     assert.equal(ageOf(session({ lastActivityAt: 60_000 }), 64_000), "4 s");
     const closed = session({ status: "ended", lastActivityAt: 60_000, endedAt: 600_000 });

@@ -78,12 +78,12 @@ describe("completion", () => {
 
 describe("the nearest word", () => {
   const names = COMMANDS.map((row) => row.name);
-  it("is found through a slip, a swap or a part", () => {
+  it("is found despite a typo, swapped letters or a missing part", () => {
     assert.equal(nearest("spwan", names)[0], "spawn");
     assert.equal(nearest("cancle", names)[0], "cancel");
     assert.equal(nearest("comp", names)[0], "completion");
   });
-  it("is not made up where nothing is near", () => {
+  it("is absent if no word is similar", () => {
     assert.deepEqual(nearest("xyzzy", names), []);
   });
 });
