@@ -1,9 +1,8 @@
 import type { Answer } from "../contract/index.ts";
-
-type Payload = Readonly<Record<string, unknown>>;
+import { type Fields, fieldsOf } from "../text/fields.ts";
 
 /** Returns the questions with their options, or the plan, that a vendor's own form shows. */
-export function askedInForm(payload: Payload): string {
+export function askedInForm(payload: Fields): string {
   const questions = questionsOf(payload);
   if (questions.length > 0) {
     return questions
@@ -15,12 +14,9 @@ export function askedInForm(payload: Payload): string {
   return [...new Set(parts)].filter((part) => part !== "").join("\n");
 }
 
-/**
- * Returns one answer per question if they match, else the words as given. Words that send a plan back are
- * left out: they become the session's next message.
- */
+/** Returns one answer per question, or the words as given. Feedback on a plan is a message by itself. */
 export function answeredInForm(
-  payload: Payload,
+  payload: Fields,
   answer: Pick<Answer, "action" | "response" | "answers">,
 ): string {
   const questions = questionsOf(payload);
@@ -41,14 +37,14 @@ const VERDICTS: Readonly<Record<string, string>> = {
   cancel: "refused the plan",
 };
 
-function questionsOf(payload: Payload): { id: string; question: string; options: string[] }[] {
+export function questionsOf(payload: Fields): { id: string; question: string; options: string[] }[] {
   return listOf(payload["questions"]).map((each) => {
-    const { id, question, options } = each as Payload;
+    const { id, question, options } = fieldsOf(each);
     return { id: plain(id), question: plain(question), options: listOf(options).map(plain) };
   });
 }
 
-function listOf(value: unknown): readonly unknown[] {
+export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];
 }
 

@@ -1,4 +1,11 @@
-import type { Evidence, HistoryState, Outcome, SessionStatus, Waiting } from "../contract/index.ts";
+import type {
+  Evidence,
+  HistoryScan,
+  HistoryState,
+  Outcome,
+  SessionStatus,
+  Waiting,
+} from "../contract/index.ts";
 
 export function importedStatus({ state, at }: Evidence): { status: SessionStatus; waiting: Waiting | null } {
   switch (state) {
@@ -33,4 +40,21 @@ export function importedOutcome(state: HistoryState): Outcome | null {
 
 export function isAtWork(state: string): boolean {
   return state === "running" || state === "waiting" || state === "pending";
+}
+
+export function newScan(of: Pick<HistoryScan, "enabled" | "phase" | "exclude">): HistoryScan {
+  return {
+    ...of,
+    error: null,
+    startedAt: null,
+    listedAt: null,
+    readAt: null,
+    files: 0,
+    filesRead: 0,
+    bytes: 0,
+    bytesRead: 0,
+    excluded: 0,
+    found: [],
+    problemCount: 0,
+  };
 }

@@ -184,10 +184,7 @@ function checkpointSection({ checkpoint, title: of, restCall }: BriefInput, room
   return headOf(summary, room - note.length, section)?.concat(note) ?? null;
 }
 
-/**
- * Shows whole entries from the newest backwards. The first entry that does not fit is left out, unless less
- * than half of the room is used; then its end is shown.
- */
+/** Shows the newest entries whole. If they use less than half of the room, also the end of the next one. */
 function recentSection(input: BriefInput, room: number): string | null {
   const limit = Math.min(input.tailChars, room - RECENT.length - 1);
   if (limit <= 0) return null;

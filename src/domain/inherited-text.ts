@@ -8,10 +8,7 @@ export interface Label {
   readonly form?: "prose" | "data";
 }
 
-/**
- * Returns text that cannot pass for ours: no delivery id, no fence, no heading or label of a block, no path
- * that an agent would expand. With `charsMax` it keeps only the end, which is the newest part.
- */
+/** Returns text that cannot pass for ours or name a path to expand. `charsMax` keeps only the newest end. */
 export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY): string {
   const read = text.length > charsMax * READ_AHEAD ? text.slice(-charsMax * READ_AHEAD) : text;
   const clean = escaped(

@@ -14,10 +14,7 @@ export interface TakenMessage {
   readonly isStopped: boolean;
 }
 
-/**
- * How far the prompt of a turn is known to have got. `unsent`: not a byte left the daemon. `unanswered`: it
- * may have been sent. `answered`: the agent replied to it, with a stop reason or an error.
- */
+/** How far a prompt got. `unsent`: not at all. `unanswered`: perhaps. `answered`: the agent replied to it. */
 export type Reach = "unsent" | "unanswered" | "answered";
 
 export type Landing =

@@ -7,10 +7,7 @@ export interface ProviderError {
   readonly sentence: string;
 }
 
-/**
- * `overloaded`, `failing` and `cut` are temporary. `signed_out` needs a person, `refused` a different
- * request. `other` is any other error.
- */
+/** `overloaded`, `failing`, `cut`: temporary. `signed_out` needs a person, `refused` a different request. */
 export type ProviderErrorKind = "overloaded" | "failing" | "cut" | "signed_out" | "refused" | "other";
 
 /** `status`: the HTTP status, if the agent reports it separately from the text. */

@@ -62,10 +62,7 @@ export function emptySeen(): Seen {
   };
 }
 
-/**
- * Adds an update to `seen`, in place, because a turn may report thousands of calls. A call counts once,
- * however often it is announced, and is not `ok` until a result says so.
- */
+/** Changes `seen` in place. A call counts once, however often announced; only a result makes it `ok`. */
 export function observe(seen: Seen, update: AgentUpdateLike): Seen {
   if (update.kind === "toolCall") {
     const place = placeOf(seen, update);

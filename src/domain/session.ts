@@ -100,10 +100,7 @@ export interface Report {
   readonly lastWords: string | null;
 }
 
-/**
- * Returns a round's report: its last final message that is not merely a reply to a callback. A parent that
- * answers a late child with "noted" has not replaced its earlier report.
- */
+/** The last final message that is no mere reply to a callback: "noted" does not replace an earlier report. */
 export function reportOf(turns: readonly TurnSaid[]): Report {
   let report: string | null = null;
   let last: string | null = null;

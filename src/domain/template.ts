@@ -63,10 +63,7 @@ function compile(template: unknown): Compiled {
   }
 }
 
-/**
- * Allows only conditions, fields and `eq`. Without loops the output length is bounded. Deep nesting is
- * refused because it takes seconds to compile.
- */
+/** Allows only conditions, fields and `eq`: loops have no bound, and deep nesting compiles for seconds. */
 function forbidden(program: hbs.AST.Program): string | null {
   const nodes: { node: object; depth: number }[] = [{ node: program, depth: 0 }];
   for (let next = nodes.pop(); next !== undefined; next = nodes.pop()) {

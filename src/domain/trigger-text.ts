@@ -1,4 +1,6 @@
 import { triggerLine } from "./callback.ts";
+import { listOf, questionsOf } from "./form-text.ts";
+import type { Fields } from "../text/fields.ts";
 import { fence, oneLine, withoutDeliveryLines } from "../text/fence.ts";
 import { count, duration } from "../text/quantity.ts";
 
@@ -18,17 +20,15 @@ export interface TriggerContext {
   readonly repeated: boolean;
 }
 
-type Payload = Record<string, unknown>;
-
 /** Renders a trigger for the session that receives it: what is asked, by whom, until when, how to answer. */
-export function renderTrigger(type: string, payload: Payload, context: TriggerContext): string {
+export function renderTrigger(type: string, payload: Fields, context: TriggerContext): string {
   const lines = [triggerLine(context.deliveryId)];
   if (context.repeated) lines.push(repeatedLine);
   lines.push(...bodyOf(type, payload, context));
   return lines.join("\n");
 }
 
-function bodyOf(type: string, payload: Payload, context: TriggerContext): string[] {
+function bodyOf(type: string, payload: Fields, context: TriggerContext): string[] {
   const id = context.deliveryId;
   const who = senderOf(context.sender);
   switch (type) {
@@ -38,7 +38,7 @@ function bodyOf(type: string, payload: Payload, context: TriggerContext): string
       return [`[Kinfold] ${who} asks and waits.${head}`, fence(text, id).text, answer];
     }
     case "plan_review": {
-      const steps = Array.isArray(payload["steps"]) ? payload["steps"] : [];
+      const steps = listOf(payload["steps"]);
       const actions = `respond_to_trigger("${id}", "", "approve"), or "edit" with your feedback, or "cancel"`;
       const head = `[Kinfold] ${who} has a plan${steps.length === 0 ? "" : ` of ${count(steps.length, "step")}`} and waits: ${actions}.`;
       return [head, fence(planText(payload, steps), id).text];
@@ -60,7 +60,7 @@ function bodyOf(type: string, payload: Payload, context: TriggerContext): string
   }
 }
 
-function errorLines(payload: Payload, who: string): string[] {
+function errorLines(payload: Fields, who: string): string[] {
   const error = oneLine(String(payload["error"] ?? "unknown"), 300);
   if (payload["kind"] === "limit") {
     const waitMs = typeof payload["waitMs"] === "number" ? ` in ${duration(payload["waitMs"])}` : "";
@@ -84,29 +84,26 @@ function errorLines(payload: Payload, who: string): string[] {
   return [`[Kinfold] ${who} reported an error: ${error}.`, "No answer is needed."];
 }
 
-function questionOf(payload: Payload, context: TriggerContext): { head: string; text: string } {
-  const questions = Array.isArray(payload["questions"]) ? (payload["questions"] as Payload[]) : [];
-  const [first] = questions;
-  const options = Array.isArray(first?.["options"]) ? (first["options"] as string[]) : [];
-  const isOne = questions.length === 1;
-  const choices =
-    isOne && options.length > 0 ? ` Options: ${options.map((each) => oneLine(each, 60)).join(", ")}.` : "";
+function questionOf(payload: Fields, context: TriggerContext): { head: string; text: string } {
+  const questions = questionsOf(payload);
+  const [first, ...others] = questions;
   const fallback = payload["default"];
   const without =
     typeof fallback === "string" && context.defaultInMs !== null
       ? ` Without an answer in ${duration(context.defaultInMs)}: ${oneLine(fallback, 60)}.`
       : "";
-  const text = questions.map((each, index) => questionText(each, isOne ? null : index + 1)).join("\n");
-  return { head: `${choices}${without}`, text };
+  if (first !== undefined && others.length === 0) {
+    const options = first.options.map((each) => oneLine(each, 60)).join(", ");
+    return { head: `${options === "" ? "" : ` Options: ${options}.`}${without}`, text: first.question };
+  }
+  const lines = questions.map(({ question, options }, index) => {
+    const choices = options.length === 0 ? "" : ` [${options.join(" | ")}]`;
+    return `${index + 1}. ${question}${choices}`;
+  });
+  return { head: without, text: lines.join("\n") };
 }
 
-function questionText(question: Payload, number: number | null): string {
-  const options = Array.isArray(question["options"]) ? (question["options"] as string[]) : [];
-  const text = `${number === null ? "" : `${number}. `}${String(question["question"] ?? "")}`;
-  return number === null || options.length === 0 ? text : `${text} [${options.join(" | ")}]`;
-}
-
-function planText(payload: Payload, steps: readonly unknown[]): string {
+function planText(payload: Fields, steps: readonly unknown[]): string {
   const lines = steps.map((step, index) => `${index + 1}. ${stepText(step)}`);
   const description = typeof payload["description"] === "string" ? [payload["description"]] : [];
   return [String(payload["title"] ?? ""), ...description, ...lines].join("\n");

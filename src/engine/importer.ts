@@ -81,10 +81,10 @@ export class Importer implements Service {
       if (asked === null || this.#isStopped) return;
       const isRunning = this.#thread !== null || this.#starting !== null;
       const isNew = asked.count !== this.#count;
-      if (isNew) this.#restarts.forgive();
+      if (isNew) this.#restarts.retryAll();
       await this.#start(asked.exclude);
       this.#count = asked.count;
-      if (isRunning && isNew) await this.#thread?.rpc.ask("look", this.#excluded(asked.exclude));
+      if (isRunning && isNew) await this.#thread?.rpc.ask("scan", this.#excluded(asked.exclude));
     } catch (error) {
       this.#deps.log.error({ err: error }, "import request failed");
     }

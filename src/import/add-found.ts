@@ -84,7 +84,7 @@ function baseOf(context: Context, { familyKey, discoveries, own }: FamilyNews): 
   const topNow = discoveries.find(({ found }) => found.key === familyKey);
   const isLeftOut =
     topNow === undefined
-      ? (top?.kind === "excluded" && !context.asksAgain) || top?.isLeftOut === true
+      ? (top?.kind === "excluded" && !context.rechecksExcluded) || top?.isLeftOut === true
       : isExcluded(topNow.facts.cwd, context.exclude, context.options.userHome.home);
   const isOurs = top?.kind === "ours";
   const base = {

@@ -1,5 +1,5 @@
 import type { HistoryProblem, HistoryScan } from "../contract/index.ts";
-import { newScan } from "../domain/history-scan.ts";
+import { newScan } from "../domain/imported.ts";
 import type { HistoryReader } from "../history/port.ts";
 import type { Catalog } from "./catalog.ts";
 import type { ThreadRpc } from "../system/thread-rpc.ts";
@@ -32,7 +32,7 @@ export interface Context {
   setAside: readonly SetAside[];
   exclude: readonly string[];
   /** The exclusions have changed, so excluded sessions are examined again. */
-  asksAgain: boolean;
+  rechecksExcluded: boolean;
 }
 
 export interface Growth {

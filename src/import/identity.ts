@@ -1,9 +1,6 @@
 import { hash } from "node:crypto";
 
-/**
- * Depends only on the key: a second import, or one on another machine, gives the same id. The UUID has
- * version 8, which is meant for custom ids.
- */
+/** The same key gives the same id on every machine. Version 8 of UUID is meant for custom ids. */
 export function sessionIdOf(key: string): string {
   const hex = hash("sha256", `kinfold session\n${key}`, "hex");
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
@@ -11,10 +8,7 @@ export function sessionIdOf(key: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${last}`;
 }
 
-/**
- * Hashes the agent's own name of an entry to a number below 2^53. It must be cheap, because it runs for every
- * entry. Within one session a collision is very unlikely.
- */
+/** Hashes an entry's name to a number below 2^53. Cheap, because every entry needs it. */
 export function refNumber(ref: string): number {
   let high = 0xdeadbeef;
   let low = 0x41c6ce57;

@@ -182,23 +182,19 @@ const LOOKED_AT_MAX = 600;
 
 /** The beginnings of the last entries, so that a notice can quote the first entry that was left behind. */
 class Recent {
-  readonly #entries: Pick<HistoryEntry, "ref" | "inlineId">[] = [];
-  /** Stored as bytes: a substring would keep the whole string in memory. */
-  readonly #words: Buffer[] = [];
+  /** The words are bytes, because a substring would keep the whole string in memory. */
+  readonly #entries: { ref: string; inlineId: string | null; words: Buffer }[] = [];
 
   add({ ref, inlineId, body }: HistoryEntry): void {
-    this.#entries.push({ ref, inlineId });
-    this.#words.push(Buffer.from(body.text.slice(0, LOOKED_AT_MAX)));
-    if (this.#entries.length <= RECENT_MAX * 2) return;
-    this.#entries.splice(0, RECENT_MAX);
-    this.#words.splice(0, RECENT_MAX);
+    this.#entries.push({ ref, inlineId, words: Buffer.from(body.text.slice(0, LOOKED_AT_MAX)) });
+    if (this.#entries.length > RECENT_MAX * 2) this.#entries.splice(0, RECENT_MAX);
   }
 
   /** Returns the first words after the point that the agent went back to; null if that is too far back. */
   after({ afterRef, inlineId }: LeftBehind): string | null {
     const at = this.#entries.findLastIndex((entry) => entry.ref === afterRef && entry.inlineId === inlineId);
-    const next = at < 0 ? -1 : this.#entries.findIndex((entry, i) => i > at && entry.inlineId === inlineId);
-    const words = folded(redact(this.#words[next]?.toString() ?? ""));
-    return firstChars(words, WORDS_MAX).trim() || null;
+    if (at < 0) return null;
+    const next = this.#entries.slice(at + 1).find((entry) => entry.inlineId === inlineId);
+    return firstChars(folded(redact(next?.words.toString() ?? "")), WORDS_MAX).trim() || null;
   }
 }

@@ -15,9 +15,8 @@ import { slices } from "./slice.ts";
 const GLANCES_MAX = 16;
 
 /**
- * Lists all sessions and compares them with the known ones: new sessions are glanced at and added to the
- * catalog; sessions that have changed or were not read to their end are passed to `take`. Each agent's files
- * are listed separately, so that one slow database does not delay the others.
+ * Compares all files with the catalog: adds new sessions, and passes those with something to read to `take`.
+ * Lists each agent's files separately, so that one slow database does not delay the others.
  */
 export async function scan(
   context: Context,
@@ -47,7 +46,7 @@ async function scanReading(
     if (seen.has(found.key)) return;
     seen.add(found.key);
     const member = context.catalog.members.get(found.key);
-    if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
+    if (member === undefined || isToBeGlanced(context, member, found)) fresh.push({ found, reading });
     else if (notice(context, member, { found, changes })) unread.push(member);
   });
   if (unreadable !== null)
@@ -76,7 +75,7 @@ export async function scanNear(
       const member = context.catalog.members.get(found.key);
       // Only a full scan sees both places, so only it can distinguish a move from a copy.
       if (member !== undefined && member.path !== found.path) continue;
-      if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
+      if (member === undefined || isToBeGlanced(context, member, found)) fresh.push({ found, reading });
       else if (notice(context, member, { found, changes })) unread.push(member);
     }
   }
@@ -129,8 +128,8 @@ async function findAll(
 }
 
 /** Excluded sessions are examined again when the exclusions change, empty ones when they have grown. */
-function isToBeAsked({ asksAgain }: Context, { kind, stamp }: Member, found: FoundSession): boolean {
-  return (asksAgain && kind === "excluded") || (kind === "empty" && stamp !== found.stamp);
+function isToBeGlanced({ rechecksExcluded }: Context, { kind, stamp }: Member, found: FoundSession): boolean {
+  return (rechecksExcluded && kind === "excluded") || (kind === "empty" && stamp !== found.stamp);
 }
 
 /** Updates a known member; returns whether its file may have something new to read. */

@@ -3,9 +3,8 @@ import { hasFigure, isSecretValue, nameSays } from "./detect/name.ts";
 import { markOf, redact } from "./redact.ts";
 
 /**
- * Applies `redact` to every string within a value. A string's key counts as its name, and keys are redacted
- * too. A value without secrets is returned as it is, not copied. Levels that are nested too deep are left
- * out, because code that handles them next would overflow its stack. `clean` redacts one string.
+ * Redacts every string within a value; its key counts as its name and is redacted too. A value without
+ * secrets is not copied. Too deep levels are left out, because later code would overflow its stack.
  */
 export function redactDeep<T>(value: T, clean: Clean = redact): T {
   return deep(value, null, { levels: DEPTH_MAX, clean }) as T;

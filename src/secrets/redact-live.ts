@@ -4,9 +4,8 @@ import { type Secret, Tail } from "./detect/shape.ts";
 /** How many characters already shown are kept, because names come before their values. */
 const CONTEXT_MAX = 512;
 /**
- * Most characters held back for a possible secret. If it has not ended by then, the text is shown as if it
- * ended there, with a mark for a certain secret. All held text is searched at once, so this also bounds the
- * time per piece.
+ * Most characters held back. A longer secret is shown as a mark, other text as it is. This also bounds the
+ * time per piece, because all held text is searched at once.
  */
 const HOLD_MAX = 96 * 1024;
 /** A private key is cheap to search and may be much longer. */
@@ -18,10 +17,8 @@ const KEEP_BACK = 8 * 1024;
 const HELD_MAX = 256;
 
 /**
- * Removes secrets from live text, wherever it is cut into pieces. The results of all `push` calls and the
- * final `flush` together equal `redact` of the whole text, and no result contains a part of a secret: the
- * last word, and any text that may still turn out to be part of a secret, is held back until more text or the
- * end decides it.
+ * Removes secrets from text that arrives in pieces. All results together equal `redact` of the whole text.
+ * Text that may still become part of a secret is held back until more text or the end decides it.
  */
 export class LiveRedactor {
   /** The text shown last, before redaction. */
@@ -77,10 +74,7 @@ export class LiveRedactor {
     return piece.slice(end);
   }
 
-  /**
-   * Returns the part of the held text that may already be saved: the last word, if it is an ordinary one that
-   * neither is nor begins a secret. The next `push` or `flush` returns it again.
-   */
+  /** Returns the held word if it cannot be part of a secret; `push` or `flush` returns it again. */
   peek(): string {
     if (!ORDINARY.test(this.#held)) return "";
     const whole = this.#context + this.#held;

@@ -82,10 +82,8 @@ const ourLine = /(^|[\n\r\u0085\u2028\u2029])([ \t]*)\[(?=kinfold\])/gi;
 const fenceMark = /<(\s*(?:\/\s*)?(?:child|tool)-output)/gi;
 
 /**
- * Returns the characters of a text that a reader can see. Drops terminal sequences, control characters, lone
- * surrogates, and characters that are never shown: zero-width, bidi and tag characters. Keeps the two joiners
- * and one variation selector after a character, which change how their neighbours look. Linear in the length
- * of the text.
+ * Drops terminal sequences, control characters, lone surrogates and characters that are never shown. Keeps
+ * the joiners and one variation selector, which change how their neighbours look. Linear in the length.
  */
 export function visible(text: string): string {
   return withoutTerminalSequences(text.toWellFormed())
@@ -100,10 +98,7 @@ export function withoutTerminalSequences(text: string): string {
 }
 
 const escape = String.raw`\u001b`;
-/**
- * A control string may not contain another opener; otherwise each of n unterminated openers would be searched
- * to the end of the text, which is quadratic.
- */
+/** No other opener inside: otherwise n unterminated openers would each be searched to the end (quadratic). */
 const stringBody = String.raw`[^\u0007\u001b\u0090\u0098\u009c-\u009f\n]*`;
 const terminalSequence = new RegExp(
   [

@@ -14,10 +14,7 @@ export function newTaskMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(SLOT_COUNT * SLOT_BYTES);
 }
 
-/**
- * The current tasks of the import thread, in memory that it shares with the daemon's main thread. If the
- * thread dies, even without an error (out of memory), its tasks can still be read there.
- */
+/** The import thread's current tasks, in shared memory: the main thread reads them after the thread dies. */
 export class CurrentTasks {
   readonly #slots: readonly Uint8Array[];
   readonly #free: number[];

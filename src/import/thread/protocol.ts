@@ -84,6 +84,6 @@ export interface StoreSide {
 export interface ReaderSide {
   readonly [name: string]: (value: never) => unknown;
   /** Scans everything now. Resolves when all sessions are listed; reading continues. */
-  look(exclude: readonly string[]): Promise<void>;
+  scan(exclude: readonly string[]): Promise<void>;
   stop(none: null): Promise<void>;
 }

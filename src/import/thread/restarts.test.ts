@@ -39,7 +39,7 @@ describe("after the import thread has died", () => {
     restarts.died(death(task(null)));
     assert.notEqual(whySetAside(restarts.setAside, task("a", "s3")), null);
     assert.notEqual(whySetAside(restarts.setAside, task(null)), null);
-    restarts.forgive();
+    restarts.retryAll();
     assert.deepEqual(restarts.setAside, []);
   });
 });

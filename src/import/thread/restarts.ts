@@ -42,7 +42,7 @@ export class Restarts {
   }
 
   /** A caller requests an import: everything is tried again. */
-  forgive(): void {
+  retryAll(): void {
     this.#setAside.clear();
   }
 }

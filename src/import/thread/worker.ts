@@ -23,13 +23,13 @@ const readings = historyReaders.map((reader) => ({
 }));
 
 const handlers: ReaderSide = {
-  async look(exclude) {
-    context.asksAgain = JSON.stringify(exclude) !== JSON.stringify(context.exclude);
+  async scan(exclude) {
+    context.rechecksExcluded = JSON.stringify(exclude) !== JSON.stringify(context.exclude);
     context.exclude = exclude;
     context.setAside = [];
     await started;
     await scheduler.scanAsked();
-    context.asksAgain = false;
+    context.rechecksExcluded = false;
   },
   async stop() {
     ending.abort();
@@ -59,7 +59,7 @@ const context: Context = {
   tasks,
   setAside: options.setAside,
   exclude: options.exclude,
-  asksAgain: false,
+  rechecksExcluded: false,
 };
 const scheduler = new Scheduler(context);
 const started = scheduler.start();

@@ -1,6 +1,6 @@
 import { setTimeout as rest } from "node:timers/promises";
 import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
-import { newScan } from "../../domain/history-scan.ts";
+import { newScan } from "../../domain/imported.ts";
 import type { HistoryReader, UserHome } from "../../history/port.ts";
 import type { HistoryRecord } from "../../store/port/store.ts";
 import type { Handler, OperationDeps } from "../deps.ts";

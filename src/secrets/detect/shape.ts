@@ -233,9 +233,8 @@ for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 }
 
 /**
- * Finds the ranges that may contain a shape. Most texts have none, and this is much faster than the search
- * for shapes: it checks the position where the last character of the shortest shape would be, then goes back
- * only to the nearest character that no shape contains.
+ * Finds ranges that may contain a shape. Fast, because it steps by `RUN_MIN` and looks back only to the
+ * nearest character that no shape contains.
  */
 function runsIn(text: string): { start: number; end: number }[] {
   const runs: { start: number; end: number }[] = [];
