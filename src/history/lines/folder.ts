@@ -3,39 +3,39 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { HistoryFormat, Problem } from "../port.ts";
 
-export interface Look {
+export interface Scan {
   readonly format: HistoryFormat;
   readonly root: string;
   readonly onProblem: (problem: Problem) => void;
   readonly keys: Set<string>;
 }
 
-export function newLook(
+export function newScan(
   format: HistoryFormat,
   root: string,
   onProblem: (problem: Problem) => void = () => undefined,
-): Look {
+): Scan {
   return { format, root, onProblem, keys: new Set() };
 }
 
 /** Lists a folder in name order, so that keys do not depend on the file system. A missing folder is empty. */
-export async function listFolder(look: Look, folder: string): Promise<Dirent[]> {
+export async function listFolder(scan: Scan, folder: string): Promise<Dirent[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
     return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== "ENOENT" && code !== "ENOTDIR")
-      look.onProblem({ format: look.format, path: folder, reason: message });
+      scan.onProblem({ format: scan.format, path: folder, reason: message });
     return [];
   }
 }
 
 /** Reports a skipped transcript-like file, because a user may wonder why it is missing. */
-export function reportForeignFile(look: Look, folder: string, { name }: Dirent): void {
+export function reportForeignFile(scan: Scan, folder: string, { name }: Dirent): void {
   if (!TRANSCRIPT.test(name)) return;
   const reason = "it is not named like a session of this agent, so it is not read";
-  look.onProblem({ format: look.format, path: join(folder, name), reason });
+  scan.onProblem({ format: scan.format, path: join(folder, name), reason });
 }
 
 const TRANSCRIPT = /\.jsonl?(?:\.zst)?$/iu;
@@ -49,7 +49,7 @@ export async function isFolder(folder: string, entry: Dirent): Promise<boolean> 
 }
 
 /** Reports a path that is not a readable file. */
-export async function statFile({ format, onProblem }: Look, path: string): Promise<Stats | null> {
+export async function statFile({ format, onProblem }: Scan, path: string): Promise<Stats | null> {
   try {
     const file = await stat(path);
     if (!file.isFile()) throw new Error("it is not a file");
@@ -60,16 +60,16 @@ export async function statFile({ format, onProblem }: Look, path: string): Promi
   }
 }
 
-export async function foldersIn(look: Look, folder: string): Promise<string[]> {
-  const entries = await listFolder(look, folder);
+export async function foldersIn(scan: Scan, folder: string): Promise<string[]> {
+  const entries = await listFolder(scan, folder);
   const are = await Promise.all(entries.map((entry) => isFolder(folder, entry)));
   return entries.filter((_, index) => are[index]).map(({ name }) => join(folder, name));
 }
 
 /** Returns a new key. A copy, which has the same id, gets its path added to the key. */
-export function newKey(look: Look, id: string, path: string): string {
-  const key = `${look.format}:${id}`;
-  const own = look.keys.has(key) ? `${key}@${path.slice(look.root.length + 1)}` : key;
-  look.keys.add(own);
+export function newKey(scan: Scan, id: string, path: string): string {
+  const key = `${scan.format}:${id}`;
+  const own = scan.keys.has(key) ? `${key}@${path.slice(scan.root.length + 1)}` : key;
+  scan.keys.add(own);
   return own;
 }

@@ -47,7 +47,7 @@ export interface RowFormat<Notes> {
   /** Called where rows were skipped in the middle of a file: open calls or turns may be closed by now. */
   gap?(fold: Fold<Notes>): void;
   /** Called at the end of a page that is not the last: an entry still held back is complete as it is. */
-  rest?(fold: Fold<Notes>): void;
+  endPage?(fold: Fold<Notes>): void;
   /** Called at the end of each batch to read the files beside the transcript. Must not throw. */
   foldSidecars?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;
 }
@@ -206,7 +206,7 @@ async function pageOf<Notes>(
   if (!isLast) {
     const entry = fold.entries.length;
     fold.heldFrom = null;
-    format.rest?.(fold);
+    format.endPage?.(fold);
     if (fold.entries.length > entry && fold.heldFrom !== null) starts.push({ offset: fold.heldFrom, entry });
   }
   const count = fold.entries.length;

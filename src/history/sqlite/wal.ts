@@ -25,12 +25,13 @@ type Sums = readonly [number, number];
 export function readWal(file: number): Wal | null {
   const header = walHeader(file);
   if (header === null) return null;
-  const { pageBytes } = header;
+  const { salts, pageBytes } = header;
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
   const frames = new Map<number, number>();
   const uncommitted = new Map<number, number>();
   let pageCount = 0;
   let sums = header.sums;
+  const wal = (): Wal | null => (pageCount === 0 ? null : { salts, pageBytes, frames, pageCount });
   const chunk = Buffer.allocUnsafeSlow(frameBytes * Math.max(1, Math.floor(CHUNK_BYTES / frameBytes)));
   for (let offset = HEADER_BYTES; ;) {
     const count = readSync(file, chunk, 0, chunk.length, offset);
@@ -38,7 +39,7 @@ export function readWal(file: number): Wal | null {
     for (let index = 0; index < whole; index += 1) {
       const frame = chunk.subarray(index * frameBytes, (index + 1) * frameBytes);
       const next = checked(frame, header, sums);
-      if (next === null) return walOf(header, frames, pageCount);
+      if (next === null) return wal();
       sums = next;
       uncommitted.set(frame.readUInt32BE(0), offset + index * frameBytes + FRAME_HEADER_BYTES);
       const committed = frame.readUInt32BE(4);
@@ -47,17 +48,9 @@ export function readWal(file: number): Wal | null {
       for (const [page, at] of uncommitted) frames.set(page, at);
       uncommitted.clear();
     }
-    if (whole * frameBytes < chunk.length) return walOf(header, frames, pageCount);
+    if (whole * frameBytes < chunk.length) return wal();
     offset += whole * frameBytes;
   }
-}
-
-function walOf(
-  { salts, pageBytes }: Header,
-  frames: ReadonlyMap<number, number>,
-  pageCount: number,
-): Wal | null {
-  return pageCount === 0 ? null : { salts, pageBytes, frames, pageCount };
 }
 
 export function walHeader(file: number): Header | null {

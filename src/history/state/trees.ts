@@ -21,17 +21,10 @@ export function judgeTree(
 ): Family {
   const { root, members } = withoutInternal(tree);
   const facts = root?.facts ?? members[0]?.facts;
-  const live =
-    facts === undefined
-      ? undefined
-      : livenessOf(reader, rootFacts({ root, members }, facts), known.listed ?? []);
-  const isTooEarly = known.isRecent === true && live?.isAbsent === true;
-  return familyOf({
-    root,
-    members,
-    live: live === undefined ? undefined : { ...live, isTooEarly },
-    seenWorking: known.seenWorking,
-  });
+  if (facts === undefined) return { judgement: null, agents: [] };
+  const live = livenessOf(reader, rootFacts({ root, members }, facts), known.listed ?? []);
+  const isTooEarly = known.isRecent === true && live.isAbsent === true;
+  return familyOf({ root, members, live: { ...live, isTooEarly }, seenWorking: known.seenWorking });
 }
 
 /** An agent's internal sessions are not children of any session. */

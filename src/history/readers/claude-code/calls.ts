@@ -60,7 +60,7 @@ export function returned(line: Line, result: ToolResult): void {
   const callId = asText(result.block["tool_use_id"]);
   const call = line.facts.calls.findLast((other) => other.callId === callId);
   if (call === undefined) {
-    toldByTool(line, result);
+    reportedByTool(line, result);
     return;
   }
   line.notes.unanswered = line.notes.unanswered.filter((id) => id !== callId);
@@ -68,7 +68,13 @@ export function returned(line: Line, result: ToolResult): void {
   const text = textOf(result.block["content"]);
   call.agentId ??= asText(structured?.["agentId"]) ?? agentIdIn(text);
   for (const id of taskIdsIn(call, structured, text)) if (!call.taskIds.includes(id)) call.taskIds.push(id);
-  call.result = callResult(result, text);
+  call.result = {
+    ...outcome(result, text),
+    at: result.at,
+    durationMs: asNumber(structured?.["totalDurationMs"]),
+    tokens: asNumber(structured?.["totalTokens"]),
+    toolUseCount: asNumber(structured?.["totalToolUseCount"]),
+  };
   call.background ||= call.result.state === "running";
 }
 
@@ -81,18 +87,6 @@ export function progressed(
   if (call === undefined || call.many) return;
   call.agentId ??= agentId;
   call.progressAt = at ?? call.progressAt ?? call.at;
-}
-
-function callResult(result: ToolResult, text: string): CallResult {
-  const { structured, at } = result;
-  const fields = asObject(structured);
-  return {
-    ...outcome(result, text),
-    at,
-    durationMs: asNumber(fields?.["totalDurationMs"]),
-    tokens: asNumber(fields?.["totalTokens"]),
-    toolUseCount: asNumber(fields?.["totalToolUseCount"]),
-  };
 }
 
 /** The structured result decides. The text is used only where there is none, as in sub-agents. */
@@ -142,14 +136,14 @@ function taskIdsIn(call: SpawnCall, structured: JsonObject | null, text: string)
 }
 
 /** `TaskOutput` reports a background task's state, `TaskStop` that the task was stopped. */
-function toldByTool(line: Line, { structured, at }: ToolResult): void {
+function reportedByTool(line: Line, { structured, at }: ToolResult): void {
   const fields = asObject(structured);
   const task = asObject(fields?.["task"]);
   const asked = asText(task?.["task_id"]);
   const state = asText(task?.["status"]);
   if (asked !== null && task?.["task_type"] === "local_agent") {
     if (state === "completed" || state === "failed" || state === "running") {
-      told(line, { agentId: asked, callId: null, state, how: "TaskOutput's answer", error: null, at });
+      report(line, { agentId: asked, callId: null, state, how: "TaskOutput's answer", error: null, at });
     }
     return;
   }
@@ -158,7 +152,7 @@ function toldByTool(line: Line, { structured, at }: ToolResult): void {
   const end = { state: "cancelled", how: "TaskStop's answer", at } as const;
   overAll(line, { taskId: stopped, callId: null }, end);
   if (fields?.["task_type"] === "local_agent")
-    told(line, { agentId: stopped, callId: null, error: null, ...end });
+    report(line, { agentId: stopped, callId: null, error: null, ...end });
 }
 
 /** Returns true for a new notice: several rows may carry the same one. */
@@ -170,7 +164,7 @@ export function notified(line: Line, notice: TaskNotice, at: number | null): boo
   const how = "a task notification";
   const error = notice.error === null ? null : shortLine(notice.error, ERROR_MAX);
   overAll(line, notice, { state, how, at });
-  told(line, { agentId: taskId, callId, state, how, error, at });
+  report(line, { agentId: taskId, callId, state, how, error, at });
   // Shells send the same notices, but Claude Code counts only sub-agents and workflows.
   if (isNew && state !== "running" && line.facts.calls.some((call) => isAbout(notice, call))) {
     line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
@@ -195,8 +189,8 @@ function overAll(
 }
 
 /** Every report is newer evidence, even one that does not change the state. */
-function told(line: Line, report: Omit<ToldState, "firstAt">): void {
-  const known = line.facts.told.find(({ agentId }) => agentId === report.agentId);
-  if (known !== undefined) known.at = report.at ?? known.at;
-  addReport(line.facts, report);
+function report(line: Line, news: Omit<ToldState, "firstAt">): void {
+  const known = line.facts.told.find(({ agentId }) => agentId === news.agentId);
+  if (known !== undefined) known.at = news.at ?? known.at;
+  addReport(line.facts, news);
 }

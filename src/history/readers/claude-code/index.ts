@@ -1,5 +1,5 @@
 import { foundFacts } from "../../facts.ts";
-import { newLook } from "../../lines/folder.ts";
+import { newScan } from "../../lines/folder.ts";
 import type { HistoryReader } from "../../port.ts";
 import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
 import { foldSidecars } from "./sidecars.ts";
@@ -28,7 +28,7 @@ export const claudeCode: HistoryReader = {
   format: FORMAT,
   agent: "claude",
   roots,
-  discover: (root, onProblem, folder) => discover(newLook(FORMAT, root, onProblem), folder),
+  discover: (root, onProblem, folder) => discover(newScan(FORMAT, root, onProblem), folder),
   near,
   live: readRegistry,
   listsLive: ({ agentVersion }) => keepsRegistry(agentVersion),

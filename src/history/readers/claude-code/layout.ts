@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { foldersIn, isFolder, listFolder, type Look, newKey, statFile } from "../../lines/folder.ts";
+import { foldersIn, isFolder, listFolder, type Scan, newKey, statFile } from "../../lines/folder.ts";
 import type { FoundSession, UserHome } from "../../port.ts";
 
 export const FORMAT = "claude-code";
@@ -22,10 +22,10 @@ export interface Extra extends Readonly<Record<string, string | number | boolean
  * one `subagents` folder, or in the session's own folder. The names of project folders are not decoded,
  * because they are ambiguous. Some hosts add one more folder level.
  */
-export async function* discover(look: Look, only?: string): AsyncGenerator<FoundSession> {
-  const all = join(look.root, "projects");
-  const projects = only === undefined || only === all ? await foldersIn(look, all) : [only];
-  for (const project of projects) yield* inProject(look, project, NESTED_MAX);
+export async function* discover(scan: Scan, only?: string): AsyncGenerator<FoundSession> {
+  const all = join(scan.root, "projects");
+  const projects = only === undefined || only === all ? await foldersIn(scan, all) : [only];
+  for (const project of projects) yield* inProject(scan, project, NESTED_MAX);
 }
 
 /** Returns the project's folder, or the folder of all projects. */
@@ -39,18 +39,18 @@ const NESTED_MAX = 1;
 const SESSION_NAME = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
 const AGENT_FILE = /^agent-(.+)\.jsonl$/u;
 
-async function* inProject(look: Look, folder: string, nestedMax: number): AsyncGenerator<FoundSession> {
-  const entries = await listFolder(look, folder);
+async function* inProject(scan: Scan, folder: string, nestedMax: number): AsyncGenerator<FoundSession> {
+  const entries = await listFolder(scan, folder);
   const names = new Set(entries.map(({ name }) => name));
   const transcripts = entries.filter(({ name }) => name.endsWith(".jsonl"));
-  yield* allOf(transcripts.map(({ name }) => fileIn(look, folder, name)));
+  yield* allOf(transcripts.map(({ name }) => fileIn(scan, folder, name)));
   for (const entry of entries) {
     if (!(await isFolder(folder, entry))) continue;
     const path = join(folder, entry.name);
-    if (entry.name === "subagents") yield* inSubagents(look, path, null);
+    if (entry.name === "subagents") yield* inSubagents(scan, path, null);
     else if (names.has(`${entry.name}.jsonl`) || SESSION_NAME.test(entry.name)) {
-      yield* inSubagents(look, join(path, "subagents"), { id: entry.name, folder: path });
-    } else if (nestedMax > 0) yield* inProject(look, path, nestedMax - 1);
+      yield* inSubagents(scan, join(path, "subagents"), { id: entry.name, folder: path });
+    } else if (nestedMax > 0) yield* inProject(scan, path, nestedMax - 1);
   }
 }
 
@@ -60,13 +60,13 @@ interface Owner {
 }
 
 /** Sub-agents of every depth are in one folder. Each run of a workflow has a folder below it. */
-async function* inSubagents(look: Look, folder: string, owner: Owner | null): AsyncGenerator<FoundSession> {
-  const entries = await listFolder(look, folder);
-  yield* allOf(agentsIn(look, { folder, entries, owner, runId: null }));
+async function* inSubagents(scan: Scan, folder: string, owner: Owner | null): AsyncGenerator<FoundSession> {
+  const entries = await listFolder(scan, folder);
+  yield* allOf(agentsIn(scan, { folder, entries, owner, runId: null }));
   if (!entries.some(({ name }) => name === "workflows")) return;
-  for (const run of await foldersIn(look, join(folder, "workflows"))) {
-    const inRun = { folder: run, entries: await listFolder(look, run), owner, runId: basename(run) };
-    yield* allOf(agentsIn(look, inRun));
+  for (const run of await foldersIn(scan, join(folder, "workflows"))) {
+    const inRun = { folder: run, entries: await listFolder(scan, run), owner, runId: basename(run) };
+    yield* allOf(agentsIn(scan, inRun));
   }
 }
 
@@ -78,48 +78,48 @@ interface AgentFolder {
 }
 
 function agentsIn(
-  look: Look,
+  scan: Scan,
   { folder, entries, owner, runId }: AgentFolder,
 ): Promise<FoundSession | null>[] {
   return entries.flatMap(({ name }) => {
     const id = AGENT_FILE.exec(name)?.[1];
-    return id === undefined ? [] : [agentFile(look, { path: join(folder, name), id, owner, runId })];
+    return id === undefined ? [] : [agentFile(scan, { path: join(folder, name), id, owner, runId })];
   });
 }
 
-function fileIn(look: Look, folder: string, name: string): Promise<FoundSession | null> {
+function fileIn(scan: Scan, folder: string, name: string): Promise<FoundSession | null> {
   const path = join(folder, name);
   const agentId = AGENT_FILE.exec(name)?.[1];
-  if (agentId !== undefined) return agentFile(look, { path, id: agentId, owner: null, runId: null });
+  if (agentId !== undefined) return agentFile(scan, { path, id: agentId, owner: null, runId: null });
   const id = name.slice(0, -".jsonl".length);
   const extra: Extra = { sidecar: null, folder: join(folder, id), runId: null };
-  const key = newKey(look, id, path);
-  return found(look, { path, id, key, rootKey: key, isSubagent: false, extra });
+  const key = newKey(scan, id, path);
+  return found(scan, { path, id, key, rootKey: key, isSubagent: false, extra });
 }
 
 function agentFile(
-  look: Look,
+  scan: Scan,
   { path, id, owner, runId }: { path: string; id: string; owner: Owner | null; runId: string | null },
 ): Promise<FoundSession | null> {
   const sidecar = `${path.slice(0, -".jsonl".length)}.meta.json`;
   const extra: Extra = { sidecar, folder: owner?.folder ?? null, runId };
   // Without a session's folder the owner is unknown here, and ids alone may repeat.
-  const inside = owner?.id ?? relative(look.root, dirname(path));
-  const key = newKey(look, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
+  const inside = owner?.id ?? relative(scan.root, dirname(path));
+  const key = newKey(scan, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
   const rootKey = owner === null ? null : `${FORMAT}:${owner.id}`;
-  return found(look, { path, id, key, rootKey, isSubagent: true, extra });
+  return found(scan, { path, id, key, rootKey, isSubagent: true, extra });
 }
 
 async function found(
-  look: Look,
+  scan: Scan,
   session: Pick<FoundSession, "path" | "id" | "key" | "rootKey" | "isSubagent"> & { extra: Extra },
 ): Promise<FoundSession | null> {
-  const file = await statFile(look, session.path);
+  const file = await statFile(scan, session.path);
   if (file === null) return null;
   return {
     ...session,
     format: FORMAT,
-    root: look.root,
+    root: scan.root,
     sizeBytes: file.size,
     changedAt: file.mtimeMs,
     stamp: [file.ino, file.size, file.mtimeMs, ...(await stampsBeside(session.extra))].join(":"),

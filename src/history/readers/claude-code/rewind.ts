@@ -28,27 +28,20 @@ export function rewindBy(
   const beside = steps.slice(at + 1).filter((other) => isSaid(other) && !isOneAnswer(other, parent));
   if (beside.length === 0 || parent?.kind === "lateError") return null;
   if (beside.every((other) => other.at !== null && other.at === step.at)) return null;
-  const afterRef = parent === undefined ? farRef(notes, parentId) : parent.ref;
-  const from = parent === undefined ? farOffset(notes, parentId) : (beside[0]?.offset ?? step.offset);
-  const range = { from, to: step.offset };
+  const far = parent === undefined ? firstBelow(notes, parentId) : null;
+  const afterRef = far === null ? (parent?.ref ?? null) : far.ref;
+  const range = { from: far?.offset ?? beside[0]?.offset ?? step.offset, to: step.offset };
   return { afterRef, beforeRef: step.id, reason: "the agent was taken back to before them", range };
 }
 
 /**
- * Returns the entry before the first prompt below a parent that `steps` no longer has. If that is unknown,
- * only the remembered rows are left behind.
+ * Returns the offset of the first prompt below a parent that `steps` no longer has, and the entry before that
+ * prompt. If they are unknown, only the remembered rows are left behind.
  */
-function farRef({ steps, turns }: LineNotes, parentId: string | null): string | null {
-  const line = lineOf(turns, parentId);
-  if (line !== null) return line.slice(line.lastIndexOf("\t") + 1) || null;
-  return parentId === null ? null : (steps[0]?.ref ?? null);
-}
-
-/** Returns the offset of the first prompt below a parent that `steps` no longer has. */
-function farOffset({ steps, turns }: LineNotes, parentId: string | null): number {
-  const offset = Number(lineOf(turns, parentId)?.split("\t")[2]);
-  if (Number.isSafeInteger(offset)) return offset;
-  return parentId === null ? 0 : (steps[0]?.offset ?? 0);
+function firstBelow({ steps, turns }: LineNotes, parentId: string | null): Pick<Step, "ref" | "offset"> {
+  const [, , offset, ref] = lineOf(turns, parentId)?.split("\t") ?? [];
+  if (offset !== undefined) return { ref: ref || null, offset: Number(offset) };
+  return (parentId === null ? undefined : steps[0]) ?? { ref: null, offset: 0 };
 }
 
 /**

@@ -37,8 +37,7 @@ async function foldSidecar(facts: SessionFacts, path: string): Promise<void> {
   else if (typeof sidecar["requestShape"] === "string") facts.finished = false;
 }
 
-const JOURNAL_BYTES_MAX = 8 * 1024 * 1024;
-const SNAPSHOT_BYTES_MAX = 8 * 1024 * 1024;
+const RUN_FILE_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * A run's journal records each sub-agent's start and result. Its snapshot, written when the run is over,
@@ -46,7 +45,7 @@ const SNAPSHOT_BYTES_MAX = 8 * 1024 * 1024;
  */
 async function foldRun(facts: SessionFacts, folder: string, runId: string): Promise<void> {
   const [journalPath, snapshotPath] = runFiles(folder, runId);
-  const snapshot = await readSmallObject(snapshotPath, SNAPSHOT_BYTES_MAX);
+  const snapshot = await readSmallObject(snapshotPath, RUN_FILE_BYTES_MAX);
   if ((facts.parent?.callId ?? null) === null) {
     const taskIds = [runId, asText(snapshot?.["taskId"])].filter((id) => id !== null);
     facts.parent = {
@@ -57,7 +56,7 @@ async function foldRun(facts: SessionFacts, folder: string, runId: string): Prom
     };
   }
   if (snapshot !== null) foldSnapshot(facts, snapshot);
-  const journal = (await readSmall(journalPath, JOURNAL_BYTES_MAX)) ?? "";
+  const journal = (await readSmall(journalPath, RUN_FILE_BYTES_MAX)) ?? "";
   for (const line of journal.split("\n")) foldJournalLine(facts, line);
 }
 

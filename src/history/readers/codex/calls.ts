@@ -123,7 +123,7 @@ export function foldStates(
   for (const [agentId, value] of Object.entries(states ?? {}).slice(0, CALLS_MAX)) {
     const state = stateOf(value);
     const id = agentOf(fold, agentId) ?? agentId.toLowerCase();
-    if (state !== null) told(fold, { agentId: id, callId: null, how, at, ...state });
+    if (state !== null) report(fold, { agentId: id, callId: null, how, at, ...state });
   }
 }
 
@@ -143,7 +143,7 @@ export function notified(fold: CodexFold, text: string, at: number | null): stri
     const agentId = agentOf(fold, sender);
     const state = stateOfReport(text.slice(text.indexOf("\nPayload:\n") + 10));
     if (agentId !== null && state !== null) {
-      told(fold, { agentId, callId: null, how: "its own report", at, ...state });
+      report(fold, { agentId, callId: null, how: "its own report", at, ...state });
     }
     return text;
   }
@@ -194,8 +194,8 @@ function stateOfReport(payload: string): Told | null {
   return { state: payload === "Agent shut down." ? "unknown" : "completed", error: null };
 }
 
-export function told({ facts, notes }: CodexFold, report: Omit<ToldState, "firstAt">): void {
-  if (notes.copied === null) addReport(facts, report);
+export function report({ facts, notes }: CodexFold, news: Omit<ToldState, "firstAt">): void {
+  if (notes.copied === null) addReport(facts, news);
 }
 
 export function targetsOf(input: JsonObject): string[] {

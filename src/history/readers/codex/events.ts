@@ -2,7 +2,7 @@ import { shortText, timeOf } from "../../lines/text.ts";
 import { asCount, asList, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import { noticed, planned } from "../../lines/entry-body.ts";
 import { movedOn } from "../../lines/spawn-call.ts";
-import { linked, foldStates, told } from "./calls.ts";
+import { foldStates, linked, report } from "./calls.ts";
 import { failed, isOfTurn, turnAborted, turnBegan, turnEnded } from "./ending.ts";
 import { addEntry, errorText, type ParsedRow, textOf } from "./entries.ts";
 import type { CodexFold } from "./notes.ts";
@@ -158,7 +158,7 @@ function foldActivity(
     linked(fold, { callId, agentId, path: asText(fields["agent_path"]), at: when });
   } else if (fields["kind"] === "interrupted") {
     const how = "the record that it was interrupted";
-    told(fold, { agentId, callId: null, state: "interrupted", how, error: null, at: when });
+    report(fold, { agentId, callId: null, state: "interrupted", how, error: null, at: when });
   }
 }
 

@@ -1,5 +1,5 @@
 import { foundFacts } from "../../facts.ts";
-import { newLook } from "../../lines/folder.ts";
+import { newScan } from "../../lines/folder.ts";
 import type { FoundSession, HistoryReader } from "../../port.ts";
 import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
 import { discover, FORMAT, roots } from "./files/layout.ts";
@@ -23,7 +23,7 @@ const rows: RowFormat<Notes> = {
     Object.assign(notes, { turnOpen: null, turnId: null, turnError: null, held: null, copied: null });
     [notes.open, notes.turns, notes.turnsCut] = [[], [], true];
   },
-  rest: settle,
+  endPage: settle,
   async foldSidecars(fold) {
     foldIndexed(fold);
   },
@@ -35,7 +35,7 @@ export const codex: HistoryReader = {
   format: FORMAT,
   agent: "codex",
   roots,
-  discover: (root, onProblem) => discover(newLook(FORMAT, root, onProblem)),
+  discover: (root, onProblem) => discover(newScan(FORMAT, root, onProblem)),
   live: readLive,
   listsLive: listsHolders,
   ...reads,

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import { readRows } from "../../lines/json-lines.ts";
 import type { LiveSession, ProcessProbe } from "../../port.ts";
 import { asObject, asText } from "../../lines/value.ts";
-import { newLook } from "../../lines/folder.ts";
+import { newScan } from "../../lines/folder.ts";
 import { FORMAT, rolloutFiles } from "./files/layout.ts";
 import { openRollout } from "./files/rollout-bytes.ts";
 
@@ -17,7 +17,7 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
   // A root that does not exist has no sessions.
   const real = await realpath(root).catch(() => null);
   if (real === null) return [];
-  const files = await rolloutFiles(newLook(FORMAT, root));
+  const files = await rolloutFiles(newScan(FORMAT, root));
   const plain = files.filter(({ isCompressed }) => !isCompressed);
   const byPath = new Map(plain.map((file) => [join(real, relative(root, file.folder), file.name), file]));
   const holders = await probe.holders(new Set(byPath.keys()));

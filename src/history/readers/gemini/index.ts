@@ -1,5 +1,5 @@
 import { foundFacts } from "../../facts.ts";
-import { newLook } from "../../lines/folder.ts";
+import { newScan } from "../../lines/folder.ts";
 import type { FoundSession, HistoryReader } from "../../port.ts";
 import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
 import { foldSidecars } from "./sidecars.ts";
@@ -27,7 +27,7 @@ export const gemini: HistoryReader = {
   format: FORMAT,
   agent: "gemini",
   roots,
-  discover: (root, onProblem) => discover(newLook(FORMAT, root, onProblem)),
+  discover: (root, onProblem) => discover(newScan(FORMAT, root, onProblem)),
   live: async () => [],
   read: (found, state, options) => of(found).read(found, state, options),
   glance: (found) => of(found).glance(found),

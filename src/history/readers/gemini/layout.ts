@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { readStart } from "../../lines/byte-file.ts";
-import { foldersIn, listFolder, type Look, newKey, reportForeignFile } from "../../lines/folder.ts";
+import { foldersIn, listFolder, type Scan, newKey, reportForeignFile } from "../../lines/folder.ts";
 import type { FoundSession, UserHome } from "../../port.ts";
 
 export const FORMAT = "gemini";
@@ -22,23 +22,23 @@ export interface Extra extends Readonly<Record<string, string | number | boolean
  * Finds every session below `tmp/<project>/chats`. Sub-agents are in a folder named after their parent. The
  * first bytes of each file are read, because its name has only the beginning of the session's id.
  */
-export async function* discover(look: Look): AsyncGenerator<FoundSession> {
-  for (const project of await foldersIn(look, join(look.root, "tmp"))) yield* inProject(look, project);
+export async function* discover(scan: Scan): AsyncGenerator<FoundSession> {
+  for (const project of await foldersIn(scan, join(scan.root, "tmp"))) yield* inProject(scan, project);
 }
 
-async function* inProject(look: Look, project: string): AsyncGenerator<FoundSession> {
+async function* inProject(scan: Scan, project: string): AsyncGenerator<FoundSession> {
   const chats = join(project, "chats");
-  const own = await filesIn(look, chats, { project, parentId: null });
-  const folders = await foldersIn(look, chats);
+  const own = await filesIn(scan, chats, { project, parentId: null });
+  const folders = await foldersIn(scan, chats);
   const below = await Promise.all(
-    folders.map((folder) => filesIn(look, folder, { project, parentId: basename(folder) })),
+    folders.map((folder) => filesIn(scan, folder, { project, parentId: basename(folder) })),
   );
-  const seen = [...own, ...below.flat()].map((one) => ({ ...one, key: newKey(look, one.id, one.path) }));
+  const seen = [...own, ...below.flat()].map((one) => ({ ...one, key: newKey(scan, one.id, one.path) }));
   const byId = new Map(seen.map((one) => [one.id, one]));
   for (const one of seen) {
     const top = topOf(one, byId);
     const rootKey = top.isSubagent ? null : top.key;
-    yield { ...one, format: FORMAT, root: look.root, rootKey };
+    yield { ...one, format: FORMAT, root: scan.root, rootKey };
   }
 }
 
@@ -56,14 +56,14 @@ function topOf(one: Keyed, byId: ReadonlyMap<string, Keyed>): Keyed {
   return at;
 }
 
-async function filesIn(look: Look, folder: string, extra: Extra): Promise<Seen[]> {
+async function filesIn(scan: Scan, folder: string, extra: Extra): Promise<Seen[]> {
   const isBelow = extra.parentId !== null;
-  const entries = await listFolder(look, folder);
+  const entries = await listFolder(scan, folder);
   const names = new Set(entries.map(({ name }) => name));
   const files = entries.filter((entry) => isSession(entry, names, isBelow));
   for (const entry of entries)
-    if (!isSessionName(entry.name, isBelow)) reportForeignFile(look, folder, entry);
-  const seen = await Promise.all(files.map(({ name }) => lookAt(look, join(folder, name), extra)));
+    if (!isSessionName(entry.name, isBelow)) reportForeignFile(scan, folder, entry);
+  const seen = await Promise.all(files.map(({ name }) => lookAt(scan, join(folder, name), extra)));
   return seen.filter((one) => one !== null);
 }
 
@@ -77,7 +77,7 @@ function isSessionName(name: string, isBelow: boolean): boolean {
   return name.startsWith("session-") && name.endsWith(".json");
 }
 
-async function lookAt(look: Look, path: string, extra: Extra): Promise<Seen | null> {
+async function lookAt(scan: Scan, path: string, extra: Extra): Promise<Seen | null> {
   try {
     const file = await stat(path);
     if (!file.isFile()) throw new Error("it is not a file");
@@ -92,7 +92,7 @@ async function lookAt(look: Look, path: string, extra: Extra): Promise<Seen | nu
       extra,
     };
   } catch (error) {
-    look.onProblem({ format: FORMAT, path, reason: (error as Error).message });
+    scan.onProblem({ format: FORMAT, path, reason: (error as Error).message });
     return null;
   }
 }

@@ -30,7 +30,7 @@ export function foldCall(facts: SessionFacts, data: JsonObject, at: number | nul
   });
   const isResumed = facts.calls.some((other) => other.agentId !== null && other.agentId === call.agentId);
   facts.calls.push(call);
-  if (isResumed) toldByCall(facts, call);
+  if (isResumed) reportCall(facts, call);
 }
 
 /** Called when the session has said something new: missing results will no longer arrive. */
@@ -39,7 +39,7 @@ export function movedOn(facts: SessionFacts): void {
 }
 
 /** Takes a message to the session about a background sub-agent. */
-export function toldOf(facts: SessionFacts, tag: TaskTag, at: number | null): void {
+export function reportTag(facts: SessionFacts, tag: TaskTag, at: number | null): void {
   const state = STATES[tag.state];
   const error = shortText(tag.error, ERROR_MAX);
   addReport(facts, {
@@ -55,7 +55,7 @@ export function toldOf(facts: SessionFacts, tag: TaskTag, at: number | null): vo
 const STATES = { running: "running", completed: "completed", error: "failed" } as const;
 
 /** A sub-agent that was called again has several calls; the last one gives its state. */
-function toldByCall(facts: SessionFacts, { agentId, callId, result }: SpawnCall): void {
+function reportCall(facts: SessionFacts, { agentId, callId, result }: SpawnCall): void {
   if (agentId === null || result === null) return;
   const { state, error, at } = result;
   addReport(facts, { agentId, callId, state, how: "the result of its last call", error, at });

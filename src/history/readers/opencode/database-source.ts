@@ -43,8 +43,7 @@ export function databaseSource(
   { path, id, rowid }: { path: string; id: string; rowid: number | null },
   recordBytesMax: number,
 ): Source {
-  let database = openDatabase(path);
-  let tables = orClosed(database, tablesOf);
+  let { database, tables } = openTables(path);
   let listed: Listed | null = null;
   const list = (): Listed => (listed ??= listMessages(tables, id));
   const rowOf = (messageId: string): NamedRow | null => {
@@ -74,8 +73,7 @@ export function databaseSource(
     async settled() {
       if (database.isStill()) return true;
       database.close();
-      database = openDatabase(path);
-      tables = orClosed(database, tablesOf);
+      ({ database, tables } = openTables(path));
       listed = null;
       return false;
     },
@@ -104,9 +102,10 @@ function listMessages({ message }: Tables, sessionId: string): Listed {
   return { ids: found.map(({ id }) => id), rowids: Float64Array.from(found, ({ rowid }) => rowid) };
 }
 
-function orClosed<T>(database: Database, look: (database: Database) => T): T {
+function openTables(path: string): { database: Database; tables: Tables } {
+  const database = openDatabase(path);
   try {
-    return look(database);
+    return { database, tables: tablesOf(database) };
   } catch (error) {
     database.close();
     throw error;

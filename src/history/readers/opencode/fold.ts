@@ -1,7 +1,7 @@
 import { seenAt, type SessionFacts } from "../../facts.ts";
 import { promptKey, shortText, timeOf } from "../../lines/text.ts";
 import { asCount, asNumber, asObject, asText, type JsonObject } from "../../lines/value.ts";
-import { movedOn, foldCall, toldOf } from "./calls.ts";
+import { movedOn, foldCall, reportTag } from "./calls.ts";
 import { answered, prompted } from "./ending.ts";
 import { completedAt, createdAt } from "./entries.ts";
 import { type Message, type Part, type SessionRecord, timesOf } from "./source.ts";
@@ -43,7 +43,7 @@ function foldUser(facts: SessionFacts, message: Message, at: number | null): voi
   const asked = message.parts.flatMap(askedIn);
   for (const { data } of message.parts) {
     const tag = data["synthetic"] === true ? readTaskTag(asText(data["text"]) ?? "") : null;
-    if (tag !== null) toldOf(facts, tag, at);
+    if (tag !== null) reportTag(facts, tag, at);
   }
   if (asked.length > 0) {
     const text = asked.join("\n");

@@ -1,4 +1,4 @@
-import { newLook } from "../../lines/folder.ts";
+import { newScan } from "../../lines/folder.ts";
 import type { HistoryReader } from "../../port.ts";
 import { discover, FORMAT, roots } from "./layout.ts";
 import { listsHolders, readLive } from "./live.ts";
@@ -8,7 +8,7 @@ export const opencode: HistoryReader = {
   format: FORMAT,
   agent: "opencode",
   roots,
-  discover: (root, onProblem) => discover(newLook(FORMAT, root, onProblem)),
+  discover: (root, onProblem) => discover(newScan(FORMAT, root, onProblem)),
   read: readBatches,
   glance,
   tail,

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename, isAbsolute, join } from "node:path";
-import { foldersIn, listFolder, type Look, newKey, newLook } from "../../lines/folder.ts";
+import { foldersIn, listFolder, type Scan, newKey, newScan } from "../../lines/folder.ts";
 import type { FoundSession, UserHome } from "../../port.ts";
 import { readSmallObject } from "../../lines/byte-file.ts";
 import { asNumber, asObject, type JsonObject } from "../../lines/value.ts";
@@ -28,20 +28,20 @@ export interface Extra extends Readonly<Record<string, string | number | boolean
  * Finds every session in a folder's databases (one for each release channel of OpenCode), then those in the
  * older tree of files that were not migrated into a database. Reads no message content.
  */
-export async function* discover(look: Look): AsyncGenerator<FoundSession> {
+export async function* discover(scan: Scan): AsyncGenerator<FoundSession> {
   const ids = new Set<string>();
-  for (const path of await databasesIn(look.root)) {
+  for (const path of await databasesIn(scan.root)) {
     try {
-      const found = await inDatabase(look, path);
+      const found = await inDatabase(scan, path);
       for (const one of found) {
         ids.add(one.id);
         yield one;
       }
     } catch (error) {
-      look.onProblem({ format: FORMAT, path, reason: (error as Error).message });
+      scan.onProblem({ format: FORMAT, path, reason: (error as Error).message });
     }
   }
-  yield* inTree(look, join(look.root, "storage"), ids);
+  yield* inTree(scan, join(scan.root, "storage"), ids);
 }
 
 /** The root itself may be a database. */
@@ -49,17 +49,17 @@ export async function databasesIn(root: string): Promise<string[]> {
   // A root that does not exist holds no database.
   const file = await stat(root).catch(() => null);
   if (file?.isFile()) return [root];
-  const names = (await listFolder(newLook(FORMAT, root), root)).map(({ name }) => name);
+  const names = (await listFolder(newScan(FORMAT, root), root)).map(({ name }) => name);
   return names.filter((name) => /^opencode(-[^/]+)?\.db$/u.test(name)).map((name) => join(root, name));
 }
 
-async function inDatabase(look: Look, path: string): Promise<FoundSession[]> {
+async function inDatabase(scan: Scan, path: string): Promise<FoundSession[]> {
   const { size } = await stat(path);
   const seen = await sessionsIn(path);
   const total = [...seen.values()].reduce((sum, { count }) => sum + count, 0);
   return [...seen.values()].map((one) => ({
-    ...foundOf(look, { ...one, path }, { kind: "database", rowid: one.rowid, rootId: topOf(one, seen) }),
-    key: newKey(look, one.id, `${path}/${one.id}`),
+    ...foundOf(scan, { ...one, path }, { kind: "database", rowid: one.rowid, rootId: topOf(one, seen) }),
+    key: newKey(scan, one.id, `${path}/${one.id}`),
     sizeBytes: total === 0 ? 0 : Math.round((size * one.count) / total),
     changedAt: one.updatedAt,
     stamp: [one.updatedAt, one.count, one.lastId, one.parts].join(":"),
@@ -67,7 +67,7 @@ async function inDatabase(look: Look, path: string): Promise<FoundSession[]> {
 }
 
 function foundOf(
-  { root }: Look,
+  { root }: Scan,
   { id, path, parentId }: { id: string; path: string; parentId: string | null },
   extra: Extra,
 ): Omit<FoundSession, "key" | "sizeBytes" | "changedAt" | "stamp"> {
@@ -94,25 +94,25 @@ export function topOf(
 }
 
 async function* inTree(
-  look: Look,
+  scan: Scan,
   storage: string,
   known: ReadonlySet<string>,
 ): AsyncGenerator<FoundSession> {
   const sessions = new Map<string, TreeSession>();
-  for (const project of await foldersIn(look, join(storage, "session"))) {
-    for (const { name } of await listFolder(look, project)) {
+  for (const project of await foldersIn(scan, join(storage, "session"))) {
+    for (const { name } of await listFolder(scan, project)) {
       const id = basename(name, ".json");
       if (!/^ses_.*\.json$/u.test(name) || known.has(id) || sessions.has(id)) continue;
       const path = join(project, name);
       const record = await readSmallObject(path);
-      if (record === null) look.onProblem({ format: FORMAT, path, reason: "it is not a session" });
+      if (record === null) scan.onProblem({ format: FORMAT, path, reason: "it is not a session" });
       else sessions.set(id, { id, path, record, parentId: treeSession(record, id).parentId });
     }
   }
   for (const one of sessions.values()) {
     yield {
-      ...foundOf(look, one, { kind: "tree", rowid: null, rootId: topOf(one, sessions) }),
-      key: newKey(look, one.id, one.path),
+      ...foundOf(scan, one, { kind: "tree", rowid: null, rootId: topOf(one, sessions) }),
+      key: newKey(scan, one.id, one.path),
       ...(await datesOf(one, join(storage, "message", one.id))),
     };
   }

@@ -1,7 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import { type ByteFile, readFully } from "../../../lines/byte-file.ts";
 import { asNumber, asObject, asText } from "../../../lines/value.ts";
-import { newLook } from "../../../lines/folder.ts";
+import { newScan } from "../../../lines/folder.ts";
 import { fileOf, FOLDERS, FORMAT, type RolloutFile, rolloutFiles } from "./layout.ts";
 import { timeIn } from "../copied.ts";
 import { readdir } from "node:fs/promises";
@@ -59,7 +59,7 @@ export async function basePath(path: string, { rolloutId }: HistoryBase): Promis
     const found = names.map((name) => fileOf(folder, name, false)).find(isIt);
     if (found !== undefined) return join(found.folder, found.name);
   }
-  const found = (await rolloutFiles(newLook(FORMAT, root))).find(isIt);
+  const found = (await rolloutFiles(newScan(FORMAT, root))).find(isIt);
   return found === undefined ? null : join(found.folder, found.name);
 }
 

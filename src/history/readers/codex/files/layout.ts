@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { foldersIn, listFolder, type Look, reportForeignFile, statFile } from "../../../lines/folder.ts";
+import { foldersIn, listFolder, type Scan, reportForeignFile, statFile } from "../../../lines/folder.ts";
 import type { FoundSession, UserHome } from "../../../port.ts";
 import type { Extra } from "../notes.ts";
 import { type Indexed, readIndexes } from "./indexes.ts";
@@ -32,36 +32,36 @@ const DEPTH_MAX = 4;
  * compressed file the plain one is used, because Codex unpacks a session before it continues it. After a
  * rollback to an earlier point the newest file is used; it records how much of the older file it continues.
  */
-export async function* discover(look: Look): AsyncGenerator<FoundSession> {
-  const files = await rolloutFiles(look);
+export async function* discover(scan: Scan): AsyncGenerator<FoundSession> {
+  const files = await rolloutFiles(scan);
   if (files.length === 0) return;
-  const indexed = await readIndexes(look.root);
+  const indexed = await readIndexes(scan.root);
   const current = new Map<string, RolloutFile>();
   for (const file of files) {
     const other = current.get(file.id);
     if (other === undefined || isBetter(file, other)) current.set(file.id, file);
   }
   for (const file of current.values()) {
-    const found = await foundOf(look, file, indexed);
+    const found = await foundOf(scan, file, indexed);
     if (found !== null) yield found;
   }
 }
 
 /** Returns all files below a root that are named like a session's file, in a fixed order. */
-export async function rolloutFiles(look: Look): Promise<RolloutFile[]> {
+export async function rolloutFiles(scan: Scan): Promise<RolloutFile[]> {
   const files: RolloutFile[] = [];
   const visit = async (folder: string, depthMax: number, isArchived: boolean): Promise<void> => {
-    for (const entry of await listFolder(look, folder)) {
+    for (const entry of await listFolder(scan, folder)) {
       const file = fileOf(folder, entry.name, isArchived);
       if (file !== null) files.push(file);
-      else reportForeignFile(look, folder, entry);
+      else reportForeignFile(scan, folder, entry);
     }
     if (depthMax === 0) return;
-    for (const inside of await foldersIn(look, folder)) {
+    for (const inside of await foldersIn(scan, folder)) {
       if (!NAME.test(inside.slice(folder.length + 1))) await visit(inside, depthMax - 1, isArchived);
     }
   };
-  for (const [index, name] of FOLDERS.entries()) await visit(join(look.root, name), DEPTH_MAX, index === 1);
+  for (const [index, name] of FOLDERS.entries()) await visit(join(scan.root, name), DEPTH_MAX, index === 1);
   return files;
 }
 
@@ -80,12 +80,12 @@ function isBetter(file: RolloutFile, other: RolloutFile): boolean {
 }
 
 async function foundOf(
-  look: Look,
+  scan: Scan,
   { folder, name, id }: RolloutFile,
   indexed: Indexed,
 ): Promise<FoundSession | null> {
   const path = join(folder, name);
-  const file = await statFile(look, path);
+  const file = await statFile(scan, path);
   if (file === null) return null;
   const known = indexed(id);
   const { title, closed, parentId } = known;
@@ -93,7 +93,7 @@ async function foundOf(
   return {
     format: FORMAT,
     key: keyOf(id),
-    root: look.root,
+    root: scan.root,
     path,
     id,
     rootKey: known.rootId === null ? null : keyOf(known.rootId),
