@@ -34,7 +34,7 @@ describe("agents that come while the daemon runs", () => {
     assert.deepEqual([ended.agent, ended.outcome], ["late", "completed"]);
   });
 
-  test("a look says what is missing now: the program, then its account, then nothing", async () => {
+  test("a probe reports what is missing now: the program, then its account, then nothing", async () => {
     const codex = path.join(home.work, ".codex");
     assert.match((await found("codex"))?.howToInstall ?? "", /npm install -g @openai\/codex/);
     program("codex", "echo codex 7.8.9");

@@ -106,7 +106,7 @@ describe("agents", { concurrency: 4 }, () => {
     assert.match(told, /Tell the user; do not spawn it again\./);
   });
 
-  test("an agent that does not take the model asked for has failed, and one that does says what it runs", async () => {
+  test("an agent that refuses the requested model fails, and one that accepts it reports its model", async () => {
     const ask = { cwd: home.work, agent: "spy", prompt: script("say x") };
     const { session: failed } = await client.create({ ...ask, model: "gpt-nonsense" });
     const { outcome, outcomeReason } = await quiet(client, failed.id);
@@ -174,7 +174,7 @@ describe("agents", { concurrency: 4 }, () => {
     assert.equal(done.spawnConfig["prompt"], prompt.slice(0, 400));
   });
 
-  test("no token stands in any command line or in an agent's environment", async () => {
+  test("no command line and no agent's environment contains a token", async () => {
     const spy = await openSpy(home, client, { name: "secrets", prompt: script(gate("end")) });
     await spy.call("spawn_session", { name: "shell", agent: "sim", prompt: script("run sleep 30", "say x") });
     await eventually("a shell runs below an agent", async () =>
@@ -198,7 +198,7 @@ describe("agents", { concurrency: 4 }, () => {
     await allQuiet(client, spy.id);
   });
 
-  test("an agent sees of our environment only what is on the list", async () => {
+  test("an agent gets only the listed variables of our environment", async () => {
     const { session } = await client.create({ cwd: home.work, prompt: script("run env", "hang") });
     const { session: rogue } = await client.create({ cwd: home.work, agent: "sits", prompt: "work" });
     const shown = await eventually("the shell has answered", async () => {

@@ -47,7 +47,7 @@ describe("a budget", () => {
     assert.equal((await callbacksTo(client, root.id)).length, 1);
   });
 
-  test("a turn holds more as it needs more: only the budget itself ends it", async () => {
+  test("a turn's reservation grows as needed: only the budget itself ends the turn", async () => {
     const { session } = await client.create({
       cwd: home.work,
       limits: { usd: 1, tokens: 100_000 },
@@ -76,7 +76,7 @@ describe("a budget", () => {
     }
   });
 
-  test("children spend from those above them, and what nobody holds any more is used by who waits", async () => {
+  test("children spend from their ancestors' budgets, and a freed reservation goes to a waiting session", async () => {
     const { session: root } = await client.create({
       cwd: home.work,
       limits: { usd: 1 },
@@ -117,7 +117,7 @@ describe("a budget", () => {
     });
   });
 
-  test("with nothing left a session waits for its budget, needs the person, and goes on when it is raised", async () => {
+  test("a session without budget waits, needs the person, and continues when the budget is raised", async () => {
     const { session } = await client.create({
       cwd: home.work,
       limits: { usd: 0.5 },
@@ -170,7 +170,7 @@ describe("a budget", () => {
     await client.cancel({ id: spy.id });
   });
 
-  test("a turn that was killed books what it held, marked as estimated", async () => {
+  test("a killed turn books its reservation, marked as estimated", async () => {
     const { session } = await client.create({
       cwd: home.work,
       limits: { usd: 1, tokens: 40_000 },
@@ -216,7 +216,7 @@ describe("a budget", () => {
     assert.equal((await quiet(client, session.id)).outcome, "completed");
   });
 
-  test("what cannot be counted is refused, and a price makes it countable", async () => {
+  test("a budget that cannot be metered is refused, and a price makes it meterable", async () => {
     const ask = { cwd: home.work, agent: "spy", prompt: script("say x"), limits: { usd: 1 } };
     await assert.rejects(client.create(ask), (error: Refusal) => {
       assert.equal(error.code, "cannot_meter");
@@ -262,7 +262,7 @@ describe("a budget", () => {
 });
 
 describe("after the daemon was killed", () => {
-  test("a turn keeps what it holds, and books it where its use is not known any more", async () => {
+  test("a turn keeps its reservation, and books it when its usage is unknown", async () => {
     const home = new TestHome();
     try {
       const client = await home.start();

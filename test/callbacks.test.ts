@@ -82,7 +82,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     assert.match(session.outcomeReason!, /broken/);
   });
 
-  test("a child whose process died goes on in its own context when it is told more", async () => {
+  test("a child whose process died continues in its own conversation with the next message", async () => {
     const [rootId, childId] = await family({ prompt: script("say remember me", "crash") });
     await allQuiet(client, rootId);
     const before = (await client.get({ id: childId })).session;
@@ -97,7 +97,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     assert.match(callbacks[1]!.text, /completed after [^]*\nback again\n/);
   });
 
-  test("what was run, written and used stands in the receipt and in the callback", async () => {
+  test("commands, written files and usage are in the receipt and the callback", async () => {
     const prompt = script("run exit 3", "write receipt.txt hello", "usage 1200 300 0.05", "say done");
     const [rootId, childId] = await family({ prompt });
     await allQuiet(client, rootId);
@@ -119,7 +119,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     assert.match(told!.text, /Seen by Kinfold: .*1 command \(last: exit 3, exit 3\).*1\.5k tokens/);
   });
 
-  test("what was denied stands in the receipt and in the callback, and a child that reads only writes nothing", async () => {
+  test("denied requests are in the receipt and the callback, and a read-only child writes nothing", async () => {
     const prompt = script("permit git push", "permit npm publish", "write denied.txt hello", "say done");
     const [rootId, childId] = await family({ prompt, permission: "read-only" });
     await allQuiet(client, rootId);
@@ -181,7 +181,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     await checkInvariants(client, root.id);
   });
 
-  test("a result that came before its parent's cancel is still told", async () => {
+  test("a result that came before its parent's cancel is still delivered", async () => {
     const prompt = script(
       spawnStep({ name: "quick", prompt: script("say finished first") }, "c"),
       gate("quick-done"),
@@ -207,7 +207,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     await checkInvariants(client, root.id);
   });
 
-  test("a parent that stops only its child's turn is not told what it just did", async () => {
+  test("a parent that stops only its child's turn gets no message about its own stop", async () => {
     const prompt = script(
       spawnStep({ name: "child", prompt: script("hang") }, "c"),
       gate("child-runs"),
@@ -244,7 +244,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     assert.doesNotMatch(own!, /hidden/);
   });
 
-  test("a child without callbacks tells nobody and keeps nobody waiting", async () => {
+  test("a child without callbacks sends nothing and keeps no round open", async () => {
     const [rootId, childId] = await family({ prompt: script("hang"), callback: false });
     const root = await quiet(client, rootId);
     assert.equal(root.outcome, "completed");
@@ -267,7 +267,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     assert.deepEqual(await callbacksTo(client, rootId), []);
   });
 
-  test("a template of one's own says it in other words, and cannot unfence the report", async () => {
+  test("a custom template changes the wording, but cannot remove the fence around the report", async () => {
     const template = "{{childName}}/{{status}}/{{toolUseCount}}: {{lastAssistantMessage}} @next";
     const [text] = await tellsOf({ prompt: script("say </child-output> @x"), callback: { template } });
     assert.match(
@@ -342,7 +342,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     }
   });
 
-  test("with batch on, the callbacks that wait are one turn, each with its own id", async () => {
+  test("with batch on, the queued callbacks become one turn, each with its own id", async () => {
     const prompt = script(gate("end"));
     const spy = await openSpy(home, client, { name: "batch", prompt, callback: { batch: true } });
     for (const name of ["a", "b", "c"]) {
@@ -379,7 +379,7 @@ describe("callbacks", { concurrency: 4 }, () => {
     assert.equal(last.callback.batch, false, "folding is about one's own inbox and is not inherited");
   });
 
-  test("a detached child goes on without its parent, who is not told", async () => {
+  test("a detached child continues without its parent, which gets no callback", async () => {
     const [rootId, childId] = await family({ prompt: script("hang") });
     await running(client, childId);
     const { session } = await client.detach({ id: childId });

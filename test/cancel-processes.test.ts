@@ -133,7 +133,7 @@ async function nothingResumes(home: TestHome, rootId: string): Promise<void> {
   }
 }
 
-test("what could not be stopped is named in the reply, the lease, the event and the callback", async () => {
+test("processes that could not be stopped are named in the reply, the lease, the event and the callback", async () => {
   const home = mkdtempSync(path.join(tmpdir(), "kinfold-test-"));
   const work = mkdtempSync(path.join(tmpdir(), "kinfold-work-"));
   const held = spawn("sleep", ["600"], { stdio: "ignore" });

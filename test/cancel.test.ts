@@ -160,7 +160,7 @@ describe("cancel", { concurrency: 3 }, () => {
     await assert.rejects(client.prompt({ id: child.id, prompt: "more" }), { code: "session_ended" });
   });
 
-  test("a cancel that meets a turn's own end: one of the two stands, and the parent is told that one", async () => {
+  test("when a cancel meets a turn's own end, one of the two counts, and the parent's callback reports that one", async () => {
     const cwd = folder("race");
     const { session: root } = await client.create({ cwd, prompt: script("say ready") });
     await quiet(client, root.id);
@@ -252,7 +252,7 @@ describe("cancel", { concurrency: 3 }, () => {
     ]);
   });
 
-  test("one that calls back by turns tells of its cancel as well, once", async () => {
+  test("a session with one callback per turn reports its cancel once", async () => {
     const cwd = folder("by-turns");
     const { session: root } = await client.create({ cwd, prompt: script("say ready") });
     await quiet(client, root.id);

@@ -107,7 +107,7 @@ test("an orderly stop keeps every word of an open message", async () => {
   }
 });
 
-test("half of a secret at the end of an open message is not kept, and what stands before it is", async () => {
+test("half of a secret at the end of an open message is not kept, but the text before it is", async () => {
   const home = new TestHome();
   try {
     const client = await home.start();

@@ -102,7 +102,7 @@ describe("on PostgreSQL", () => {
 });
 
 const MANY = { KINFOLD_LIMITS_CHILDREN_MAX: "100", KINFOLD_LIMITS_SPAWNS_PER_MINUTE_MAX: "1000" };
-test("however fast an agent spawns after it spoke, what it said comes first", () =>
+test("a child inherits the last words of its parent, however soon after them it is spawned", () =>
   inHome({ env: MANY }, async (client, home) => {
     const numbers = Array.from({ length: 24 }, (_, n) => n);
     const steps = numbers.flatMap((n) => [
@@ -194,7 +194,7 @@ test("where inheritContext is off nothing is inherited, and asking for it is ref
     await assert.rejects(asked, { code: "inherit_off" });
   }));
 
-test("a fork begins with its parent's conversation; where that cannot be, it is refused with who can", () =>
+test("a fork begins with its parent's conversation; an agent that cannot fork is refused, with those that can", () =>
   inHome({}, async (client, home) => {
     const kid = script("recall what only the root heard", "recall nobody said this");
     const { session: root } = await client.create({
@@ -270,7 +270,7 @@ test("a conversation that cannot be loaded starts anew with what was inherited a
     assert.match(text, /could not be loaded .*; a new one starts/);
   }));
 
-test("without a checkpoint of its own a session is known by its last plan, its files and its agent's summary", () =>
+test("without an explicit checkpoint, a brief has the last plan, the files and the agent's summary", () =>
   inHome({}, async (client, home) => {
     const prompt = script("plan read; fix", "write notes.txt hello", "say done");
     const { session: root } = await client.create({ name: "root", title: "Fix it", cwd: home.work, prompt });

@@ -170,11 +170,11 @@ function stories(setup: () => Promise<DaemonSetup>, kills: readonly boolean[]): 
   }
 }
 
-describe("what a stopped turn had taken, on SQLite", { concurrency: 3 }, () => {
+describe("messages taken by a stopped turn, on SQLite", { concurrency: 3 }, () => {
   stories(async () => ({}), [true, false]);
 });
 
-describe("what a stopped turn had taken, on PostgreSQL", { concurrency: 3 }, () => {
+describe("messages taken by a stopped turn, on PostgreSQL", { concurrency: 3 }, () => {
   let postgres: Awaited<ReturnType<typeof testPostgres>>;
   before(async () => {
     postgres = await testPostgres();

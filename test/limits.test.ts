@@ -183,7 +183,7 @@ test("a family has at most 64 sessions at work, however many ask at once", async
   }
 });
 
-test("a family spawns only so often in its life, finished or not", async () => {
+test("a family reaches its lifetime limit of spawns, finished children included", async () => {
   const home = new TestHome({ env: { KINFOLD_LIMITS_SPAWNS_MAX: "3" } });
   try {
     const client = await home.start();

@@ -15,7 +15,7 @@ describe("a vendor's usage limit", () => {
   });
   after(() => home.close());
 
-  test("parks a child: its parent is told at once, its slot is free, and it goes on by itself", async () => {
+  test("parks a child: its parent is notified at once, its slot is free, and it continues by itself", async () => {
     const child = { name: "limited", prompt: script("say before", "limit 6", "say after") };
     const prompt = script(spawnStep(child), "say handed over");
     const { session: root } = await client.create({ cwd: home.work, prompt });
@@ -50,7 +50,7 @@ describe("a vendor's usage limit", () => {
     await checkInvariants(client, root.id);
   });
 
-  test("what was queued meanwhile comes after the turn that was cut", async () => {
+  test("messages queued meanwhile come after the turn that was cut", async () => {
     const { session } = await client.create({ cwd: home.work, prompt: script("limit 2", "say first") });
     await waitsOn(client, session.id, "limit");
     await client.prompt({ id: session.id, prompt: script("say second") });

@@ -4,7 +4,7 @@ import { eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet, quiet, running } from "./support/family.ts";
 import { script, spawnStep } from "./support/script.ts";
 
-test("a cancel of a finished family stops nothing, says what it closes and keeps the ages", async () => {
+test("a cancel of a finished family stops nothing, lists what it closes and keeps the times of last activity", async () => {
   const home = new TestHome();
   try {
     const client = await home.start();
@@ -27,7 +27,7 @@ test("a cancel of a finished family stops nothing, says what it closes and keeps
   }
 });
 
-test("a cancel counts what was at work apart from what had finished", async () => {
+test("a cancel counts working sessions separately from finished ones", async () => {
   const home = new TestHome();
   try {
     const client = await home.start();

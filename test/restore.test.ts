@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 describe("a person whose store is gone", () => {
-  it("is told at the start, restores from rollouts, and reads the transcripts again", async () => {
+  it("is reported at the start, restored from rollouts, and the transcripts can be read again", async () => {
     await said("up", "--port", "0");
     await said("run", "--agent", "sim", "--name", "keeper", "sim> say the words that matter");
     await said("run", "--agent", "sim", "--name", "other", "sim> say more");

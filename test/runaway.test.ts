@@ -30,7 +30,7 @@ const YAML = JSON.stringify({
 });
 
 describe("an agent that spawns in a loop, at every depth, over every route", () => {
-  test("is held by every limit, is told why, and stops with its budget", () => runAway({}));
+  test("is refused at every limit with the reason, and stops with its budget", () => runAway({}));
 
   describe("on PostgreSQL", () => {
     let postgres: Awaited<ReturnType<typeof testPostgres>>;

@@ -85,7 +85,7 @@ for (const sandbox of SANDBOXES) {
   });
 }
 
-test("what the guard remembers of an agent is ended by the next daemon where guard and daemon were killed", async () => {
+test("after guard and daemon were killed, the next daemon ends the processes that the guard had recorded", async () => {
   const home = new TestHome({ env: { KINFOLD_SANDBOX: "guard" } });
   const nap = newNap();
   try {

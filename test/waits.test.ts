@@ -53,7 +53,7 @@ describe("waits", { concurrency: 4 }, () => {
     await checkInvariants(client, root.id);
   });
 
-  test("any returns with the first end, a number with so many, all with every one", async () => {
+  test("a wait for any, a number or all children returns after one, that number or all of them have ended", async () => {
     const spy = await parent("how-many");
     await spawn(spy, "first", script("say first result"));
     await spawn(spy, "second", script(gate("second"), "say second result"));
@@ -239,7 +239,7 @@ describe("waits", { concurrency: 4 }, () => {
     ["the list's", (id: string) => ({ ids: [id] })],
     ["the source's", (id: string) => ({ session_id: id, timeout_ms: 30_000 })],
   ] as const) {
-    test(`a result in ${form} form of which the agent never saw the answer is told again, marked`, async () => {
+    test(`a result in ${form} form that the agent never received is sent again, marked`, async () => {
       const spy = await parent(`unseen-${form.replaceAll(/\W/g, "")}`);
       // The test reads the reply instead of the agent, so the driver has no evidence that it landed.
       const child = await spawn(spy, "bearer", script("fail on purpose"));
@@ -273,7 +273,7 @@ describe("waits", { concurrency: 4 }, () => {
     await end(spy);
   });
 
-  test("nobody waits for itself, one above it, or one that is not below it", async () => {
+  test("a session may wait only for its descendants", async () => {
     const spy = await parent("old");
     const folder = path.join(home.work, "young");
     mkdirSync(folder);
@@ -307,7 +307,7 @@ describe("waits", { concurrency: 4 }, () => {
     await quiet(client, stranger.id);
   });
 
-  test("a person's wait takes nothing: the parent is told as well", async () => {
+  test("a person's wait takes nothing: the parent still gets its callback", async () => {
     const prompt = script(
       spawnStep({ name: "watched", prompt: script("sleep 200", "say seen by all") }),
       "say bye",

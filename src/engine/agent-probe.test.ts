@@ -10,7 +10,7 @@ import { createFakeDriver } from "../drivers/fake/driver.ts";
 import type { Driver } from "../drivers/port.ts";
 import { silentLog } from "../log.ts";
 
-test("whoever asks while the agents are being looked at shares one look that begins after", async (t) => {
+test("requests during a probe share one probe that begins after it", async (t) => {
   const home = mkdtempSync(join(tmpdir(), "kinfold-agent-probe-"));
   t.after(() => rmSync(home, { recursive: true, force: true }));
   const fake = createFakeDriver();

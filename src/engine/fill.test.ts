@@ -37,7 +37,7 @@ test("a session that cannot be started does not keep those behind it from starti
   assert.equal((await family.session(ids[0])).outcome, null);
 });
 
-test("what an agent does after it was stopped is kept, and its inbox stays held", async (t) => {
+test("work of an agent after it was stopped is recorded, and its inbox stays held", async (t) => {
   const requests: OpenRequest[] = [];
   const wrap = (driver: Driver): Driver => ({
     ...driver,

@@ -40,7 +40,7 @@ test("a node whose lease cannot be renewed in time ends its agents though the st
   assert.equal(opened.filter((each) => each === id).length, 2);
 });
 
-test("background work that a new turn has followed is not ended by a look from before", async (t) => {
+test("background work is not ended by a check that began before a newer turn", async (t) => {
   const { family, deps } = await openEngine(t);
   const { id, turn } = await cutTurn(family, { backgroundUntil: 100 });
   const before = await family.session(id);

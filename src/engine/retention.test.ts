@@ -218,7 +218,7 @@ it("a cursor whose events are gone is answered by a reset, and one that has them
   await world.quiet(second);
 });
 
-it("after its events are gone, a store is made again from the rollouts with all that was said", async (t) => {
+it("a store whose events were pruned is restored from the rollouts with every entry", async (t) => {
   const world = await setUp(t, {});
   const id = await world.start("restored", 3);
   const { session: child } = await world.client.spawn({ id, name: "child", prompt: "say something" });

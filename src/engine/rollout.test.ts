@@ -40,7 +40,7 @@ test("a line for every event, once and in order, also when more come while lines
   );
 });
 
-test("entries stand in the line of the event that refers to them", async (t) => {
+test("an entry is in the line of the event that refers to it", async (t) => {
   const { store, lines, start } = await opened(t);
   const rollout = start();
   const id = await addSession(store);
@@ -67,7 +67,7 @@ test("entries stand in the line of the event that refers to them", async (t) => 
   );
 });
 
-test("what a crash cut off is written again, and what is there is not", async (t) => {
+test("after a crash, missing lines are written and existing ones are not repeated", async (t) => {
   const { store, lines, file, point, start } = await opened(t);
   const rollout = start();
   const id = await addSession(store);

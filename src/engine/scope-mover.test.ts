@@ -112,7 +112,7 @@ const mover = (store: Store): ScopeMover =>
 
 for (const dialect of ["sqlite", "postgres"] as const) {
   describe(`sessions of before scopes were folders, on ${dialect}`, () => {
-    it("are moved once to their folder's scope with what is found of them, also when cut half-way", async () => {
+    it("are moved once to their folder's scope with their search index, also when interrupted half-way", async () => {
       const database = await databases[dialect]();
       const first = await open(database);
       const root = aSession({ scope: "default", cwd: below });
@@ -147,7 +147,7 @@ for (const dialect of ["sqlite", "postgres"] as const) {
   });
 }
 
-it("a daemon moves what is left to move when it starts", async (t) => {
+it("a daemon moves the remaining sessions when it starts", async (t) => {
   const first = await startFake(t);
   const { session } = await first.client.create({ prompt: "sim> say hello", scope: "default", cwd: away });
   await first.quiet(session.id);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { AgentUpdate, Driver } from "../drivers/port.ts";
 import { holdAt, startFake, ticks, withHandles } from "./testing/fake-daemon.ts";
 
-test("a silent agent says so in its evidence, its parent and the person are told, and then its turn fails", async (t) => {
+test("a silent agent's evidence says so, its parent and the person are notified, and then its turn fails", async (t) => {
   const config = { silenceMs: 1_000, silenceMaxMs: 3_500 };
   const { client, store, quiet, when } = await startFake(t, { config });
   const { session: root } = await client.create({ prompt: "sim> say root" });
@@ -32,7 +32,7 @@ test("a silent agent says so in its evidence, its parent and the person are told
   assert.deepEqual((await client.listTriggers({ for: "person" })).triggers, []);
 });
 
-test("an agent that is heard again is no matter of anybody", async (t) => {
+test("an agent that sends an update again needs no attention any more", async (t) => {
   const seen: ((update: AgentUpdate) => void)[] = [];
   const wrap = (driver: Driver): Driver => ({
     ...driver,
@@ -97,7 +97,7 @@ test("a running command is not silence although a call beside it has ended", asy
   assert.deepEqual((await client.listTriggers({ for: "person" })).triggers, []);
 });
 
-test("an agent that is heard while its silence is looked into is not stopped", async (t) => {
+test("an agent that sends an update while its silence is being checked is not stopped", async (t) => {
   const updates = listening();
   const looking = Promise.withResolvers<void>();
   const looked = Promise.withResolvers<boolean>();
@@ -128,7 +128,7 @@ test("an agent that is heard while its silence is looked into is not stopped", a
   assert.equal((await store.read.turns.last(session.id))?.status, "running");
 });
 
-test("a daemon that takes a turn up says nothing of a silence before it", async (t) => {
+test("a daemon that recovers a turn does not report an earlier silence", async (t) => {
   const resumed = holdAt("end", (point) => point.text?.startsWith("sim> hang") !== true);
   const config = { silenceMs: 1_000, silenceMaxMs: 0 };
   const first = await startFake(t, { config, gate: (point) => resumed.gate(point) });

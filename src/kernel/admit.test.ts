@@ -54,7 +54,7 @@ for (const [who, sender, isReleased] of [
   });
 }
 
-test("a message that is given back stands at its old place in the order", async (t) => {
+test("a message that is given back keeps its position in the inbox", async (t) => {
   const family = await openFamily(t);
   const sent = [await send(family, family.rootId), await send(family, family.rootId)];
   const taken = await take(family, sent[0]!);
@@ -69,7 +69,7 @@ test("a message that is given back stands at its old place in the order", async 
   );
 });
 
-test("what may have been seen once stays marked, however it is given back later", async (t) => {
+test("a message that may have been seen stays marked, however it is given back later", async (t) => {
   const family = await openFamily(t);
   const message = await send(family, family.rootId);
   for (const repeated of [true, false]) {
@@ -87,7 +87,7 @@ test("a message that is given back to a session that has ended is void", async (
   assert.equal((await family.inbox())[0]?.status, "void");
 });
 
-test("only what was taken lands, once; what has landed is neither given back nor void", async (t) => {
+test("only a taken message lands, once; a landed message is neither given back nor void", async (t) => {
   const family = await openFamily(t);
   const message = await send(family, family.rootId);
   assert.equal(await family.write((tx) => land(tx, message, NOW)), false);

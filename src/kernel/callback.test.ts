@@ -13,14 +13,14 @@ async function childWith(family: Family, callback: Partial<CallbackConfig>): Pro
   return family.add(family.rootId, { callback: { ...base, ...callback } });
 }
 
-test("a round is told once, however often it is said to have ended", async (t) => {
+test("a round that is reported as ended several times has one callback", async (t) => {
   const family = await openFamily(t);
   const child = await childWith(family, {});
   for (let at = 0; at < 3; at++) await family.change(child.id, (tx, row) => callBack(tx, row, { end: END }));
   assert.equal((await family.callbacks()).length, 1);
 });
 
-test("a child whose callbacks are off tells nothing", async (t) => {
+test("a child whose callbacks are off sends none", async (t) => {
   const family = await openFamily(t);
   const child = await childWith(family, { enabled: false });
   await family.change(child.id, (tx, row) => closeRound(tx, row, END));
@@ -38,7 +38,7 @@ test("a parent that has ended keeps the callback, void, with the reason", async 
   assert.equal((await family.session()).roundOpen, false);
 });
 
-test("a callback says what was seen of the round, and of that round only", async (t) => {
+test("a callback reports only what was observed in its round", async (t) => {
   const family = await openFamily(t);
   const child = await childWith(family, {});
   const old = await family.startTurn(child.id, { round: 0, lastAssistantMessage: "old" });
@@ -53,7 +53,7 @@ test("a callback says what was seen of the round, and of that round only", async
   );
 });
 
-test("with one callback per turn each turn tells, and the round's end does not", async (t) => {
+test("with one callback per turn, each turn calls back and the round's end does not", async (t) => {
   const family = await openFamily(t);
   const child = await childWith(family, { when: "turn" });
   for (let at = 0; at < 2; at++) {
@@ -68,7 +68,7 @@ test("with one callback per turn each turn tells, and the round's end does not",
   );
 });
 
-test("with one callback per turn a cancel tells for the turn it cut, or for the round where none ran", async (t) => {
+test("with one callback per turn, a cancel reports the running turn, or the round if none runs", async (t) => {
   const family = await openFamily(t);
   for (const isRunning of [true, false]) {
     const child = await childWith(family, { when: "turn" });
@@ -85,7 +85,7 @@ test("with one callback per turn a cancel tells for the turn it cut, or for the 
   }
 });
 
-test("a callback's trigger row stands with the child and waits for nobody", async (t) => {
+test("a callback's trigger row belongs to the child and needs no answer", async (t) => {
   const family = await openFamily(t);
   const child = await childWith(family, {});
   await family.change(child.id, (tx, row) => closeRound(tx, row, { ...END, outcome: "failed" }));

@@ -95,7 +95,7 @@ test("queued messages are void, open questions withdrawn, and tokens dead", asyn
   assert.equal((await read.tokens.byHash(hash))?.revokedAt, NOW);
 });
 
-test("a child that asked for it goes on detached, with everyone below it", async (t) => {
+test("a child with onParentEnd detach continues with all its descendants", async (t) => {
   const family = await openFamily(t);
   const { child } = await threeGenerations(family);
   const survivor = await family.add(child.id, { onParentEnd: "detach" });
@@ -142,7 +142,7 @@ test("nothing that comes later undoes a tombstone", async (t) => {
   assert.equal((await family.callbacks()).length, 1);
 });
 
-test("a parent whose child was cancelled has completed only when it has read so", async (t) => {
+test("a parent whose child was cancelled completes only after it has read that", async (t) => {
   const family = await openFamily(t);
   await family.write((tx) => tx.sessions.patch(family.rootId, { round: 1, roundOpen: true }));
   const { child } = await threeGenerations(family);

@@ -55,7 +55,7 @@ for (const [outcome, held] of [
   });
 }
 
-test("every round tells once", async (t) => {
+test("every round calls back once", async (t) => {
   const family = await openFamily(t);
   const child = await family.add(family.rootId);
   await end(family, child.id, "completed");
@@ -101,7 +101,7 @@ test("a round that ends closes those above it that waited for nothing else", asy
   assert.equal((await family.callbacks()).length, 1);
 });
 
-test("a detached child neither keeps a round open nor tells its end", async (t) => {
+test("a detached child neither keeps a round open nor calls back", async (t) => {
   const family = await openFamily(t);
   await workOff(family, await ask(family, family.rootId));
   const child = await family.add(family.rootId);
@@ -142,7 +142,7 @@ for (const what of ["a running turn", "a queued message", "background work", "an
   });
 }
 
-test("after an interruption what waits in the inbox is a new round, which is told as well", async (t) => {
+test("after an interruption, queued messages open a new round with its own callback", async (t) => {
   const family = await openFamily(t);
   const child = await family.add(family.rootId);
   const waiting = await ask(family, child.id);
@@ -157,7 +157,7 @@ test("after an interruption what waits in the inbox is a new round, which is tol
   );
 });
 
-test("after a failure what waits in the inbox stays there, and opens no round", async (t) => {
+test("after a failure, queued messages stay in the inbox and open no round", async (t) => {
   const family = await openFamily(t);
   const child = await family.add(family.rootId);
   await ask(family, child.id);

@@ -47,7 +47,7 @@ describe("the comparison after a storm", () => {
     assert.ok(rules.includes("callback-lost") && rules.includes("stuck"));
   });
 
-  test("a second delivery without the mark is told twice, and with the mark it is not", () => {
+  test("a second delivery is a finding without the repeat mark, and none with it", () => {
     const message = landedCallback(calm);
     const again = (isMarked: boolean): Evidence =>
       withGot(calm, message, (got) => [...got, { ...got[0]!, at: got[0]!.at + 1, isMarked }]);
@@ -55,13 +55,13 @@ describe("the comparison after a storm", () => {
     assert.deepEqual(rulesFor(again(true)), []);
   });
 
-  test("an entry of a message that stands twice is found", () => {
+  test("a message with two entries is found", () => {
     const entry = calm.tables.entries.find((each) => each.body.messageId !== undefined)!;
     const entries = [...calm.tables.entries, entry];
     assert.ok(rulesFor(withTables(calm, { entries })).includes("transcript-twice"));
   });
 
-  test("words that are missing in a whole turn, or stand more often than they were said, are found", () => {
+  test("words that a complete turn lacks, or that occur more often than they were said, are found", () => {
     const isWord = (text: string | undefined): boolean => /^W-[0-9a-f]{8}$/.test(text ?? "");
     const without = calm.tables.entries.map((each) =>
       each.author === "agent" && isWord(each.body.text) ? { ...each, body: { text: "" } } : each,

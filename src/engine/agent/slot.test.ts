@@ -65,7 +65,7 @@ test("an agent that does not obey a stop is ended after the grace period, and on
   }
 });
 
-test("what is reported of a turn that is over does not reach the one after it", async (t) => {
+test("a late report about a turn does not affect the next turn", async (t) => {
   const { slot, recorder, family, session, turn } = await opened(t);
   await family.settleTurn(turn);
   slot.settled(recorder, false);

@@ -50,7 +50,7 @@ test("a message that grows without a pause is written at most once a second", as
   );
 });
 
-test("a message that has ended is its entry alone, while its turn goes on", async (t) => {
+test("a message that has ended is stored only as its entry, while its turn continues", async (t) => {
   const { write, end, open, when, store, id } = await atWork(t);
   write("All of it.");
   await when(async () => (await open()) === "All of it.");
@@ -67,7 +67,7 @@ test("a message that has ended is its entry alone, while its turn goes on", asyn
   assert.equal((await store.read.turns.last(id))?.status, "running");
 });
 
-test("an orderly stop keeps what came after the last write of an open message", async (t) => {
+test("an orderly stop keeps the text that came after the last write of an open message", async (t) => {
   const { write, open, when, stop, home, id } = await atWork(t);
   write("The first words, ");
   await when(async () => (await open()) !== null);

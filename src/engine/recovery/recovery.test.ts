@@ -110,7 +110,7 @@ test("a turn whose agent has lost it is interrupted, says why, and its prompt is
   assert.deepEqual([told?.data?.["outcome"], told?.data?.["unlanded"]], ["interrupted", "sim> say done"]);
 });
 
-test("a turn of which its agent kept no record and in which it did nothing gets its prompt as it was", async (t) => {
+test("a turn without work and without a record at its agent gets its original prompt", async (t) => {
   const { family, runner } = await openEngine(t);
   const cut = await cutPrompt(family, { agentSessionId: "a" }, { attempt: 7 });
   await runner.run();
@@ -119,7 +119,7 @@ test("a turn of which its agent kept no record and in which it did nothing gets 
   assert.equal((await family.inbox(cut.id))[0]?.status, "landed");
 });
 
-test("a turn that was resumed twice and has called a tool is interrupted, and what its agent has is landed", async (t) => {
+test("a turn that was resumed twice and has called a tool is interrupted, and messages in its agent's record have landed", async (t) => {
   const { family, deps, runner } = await openEngine(t);
   const agentSessionId = await keptConversation(deps, "sim> run make");
   const cut = await cutPrompt(family, { agentSessionId }, { attemptsBegun: 3 });
@@ -130,7 +130,7 @@ test("a turn that was resumed twice and has called a tool is interrupted, and wh
   assert.equal((await family.inbox(cut.id))[0]?.status, "landed");
 });
 
-test("a turn whose agent has called no tool goes on, however often it was cut, and its prompt is not sent twice", async (t) => {
+test("a turn whose agent has called no tool is resumed after every cut, and its prompt is not sent twice", async (t) => {
   const { family, deps, runner } = await openEngine(t);
   const agentSessionId = await keptConversation(deps, "sim> say done");
   const cut = await cutPrompt(family, { agentSessionId }, { attemptsBegun: 9 });

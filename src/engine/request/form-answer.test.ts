@@ -6,7 +6,7 @@ const question = (id: string, text: string) => ({ id, text, options: [], multipl
 const two = [question("q1", "Which dataset?"), question("q2", "Which days?")];
 
 describe("the answer to a form", () => {
-  it("is told apart by the questions' ids, or by their words", () => {
+  it("is assigned by the questions' ids or texts", () => {
     const answers = { q1: "small", "Which days?": ["mon", "wed"] };
     assert.deepEqual(answersTo(two, { response: null, answers }), { q1: "small", q2: ["mon", "wed"] });
   });
@@ -23,7 +23,7 @@ describe("the answer to a form", () => {
     assert.deepEqual(one, { q1: "first\nsecond" });
   });
 
-  it("with one question is whatever was answered, under whatever name", () => {
+  it("with one question takes any answer, under any name", () => {
     const answers = { answer: "small" };
     assert.deepEqual(answersTo(two.slice(0, 1), { response: null, answers }), { q1: "small" });
   });

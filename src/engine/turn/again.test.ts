@@ -64,6 +64,6 @@ async function story(t: TestContext, isTwice: boolean): Promise<unknown> {
   };
 }
 
-test("a write that is done again leaves what it would have left the first time", async (t) => {
+test("a write that is rolled back and repeated has the same result as one that is not", async (t) => {
   assert.deepEqual(await story(t, true), await story(t, false));
 });

@@ -22,7 +22,7 @@ test("a turn whose agent is gone and whose outcome is not stored yet is not take
   assert.deepEqual([turn?.status, turn?.attempt], ["failed", 1]);
 });
 
-test("what a turn did stands in its transcript once, also when the disk was full as it settled", async (t) => {
+test("a turn's entries are in its transcript once, also when the disk was full as it settled", async (t) => {
   const end = holdAt("end");
   let isFull = false;
   const { client, store, quiet } = await startFake(t, { gate: (point) => end.gate(point) });
@@ -40,7 +40,7 @@ test("what a turn did stands in its transcript once, also when the disk was full
   assert.deepEqual(said, ["once"]);
 });
 
-test("work outside a prompt is a turn of its own, also when the disk is full as it begins", async (t) => {
+test("work outside a prompt gets its own turn, also when the disk is full as it begins", async (t) => {
   const requests: OpenRequest[] = [];
   const wrap = (driver: Driver): Driver => ({
     ...driver,
@@ -71,7 +71,7 @@ test("work outside a prompt is a turn of its own, also when the disk is full as 
   await when(async () => (await store.read.turns.last(session.id))?.lastAssistantMessage === "again");
 });
 
-test("work outside a prompt that somebody stops is cancelled, and the next can be stopped too", async (t) => {
+test("stopped work outside a prompt is cancelled, and later work can be stopped too", async (t) => {
   const requests: OpenRequest[] = [];
   const wrap = (driver: Driver): Driver => ({
     ...driver,

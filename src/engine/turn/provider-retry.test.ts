@@ -35,7 +35,7 @@ test("a turn whose agent had called tools is continued, not repeated", async (t)
   assert.doesNotMatch(prompts[1]!, /sim>/);
 });
 
-test("when no retry is left the child fails, and its parent is told how often it was tried and what to do", async (t) => {
+test("when no retry is left the child fails, and its callback says how often it was tried and what to do", async (t) => {
   const { client, quiet, prompts, when, store } = await startTroubled(t, Array(9).fill(OVERLOADED));
   const { session: root } = await client.create({ agent: "sim", prompt: "sim> say root" });
   await quiet(root.id);

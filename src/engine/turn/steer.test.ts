@@ -34,7 +34,7 @@ test("a message steered while the agent ends its prompt is not lost: it is the n
   assert.equal(written[0]?.turnId, (await store.read.turns.last(session.id))?.id);
 });
 
-test("a steer that is never acknowledged does not hold up the turn's end, and is told again, marked", async (t) => {
+test("a steer that is never acknowledged does not delay the turn's end, and is sent again, marked", async (t) => {
   const end = holdAt("end", (point) => point.text?.includes("first") === true);
   const wrap = withHandles((): Partial<AgentHandle> => ({
     async steer() {

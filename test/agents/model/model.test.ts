@@ -98,7 +98,7 @@ for (const [name, form] of Object.entries(FORMS)) {
       return model.asked.at(-1)?.answer ?? "";
     };
 
-    it("finds its step by what the history holds", async () => {
+    it("finds its step in the history", async () => {
       const past: Past[] = [["user", "GO now"]];
       assert.equal(await told(past), 'x__spawn({"p":1})');
       past.push(["call", "x__spawn"], ["result", "id=k7"]);
@@ -113,12 +113,12 @@ for (const [name, form] of Object.entries(FORMS)) {
       assert.equal(await told([["user", "GO"]], []), '"scripted"');
     });
 
-    it("fails as often as it was told to", async () => {
+    it("fails as often as its script says", async () => {
       assert.equal((await post([["user", "FAIL"]], true)).status, 429);
       assert.equal((await post([["user", "FAIL"]], true)).status, 200);
     });
 
-    it("notes that somebody hung up on it", async () => {
+    it("records that the agent disconnected", async () => {
       const response = await post([["user", "HANG"]], true);
       const reader = response.body?.getReader();
       await reader?.read();
