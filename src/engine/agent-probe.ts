@@ -2,10 +2,7 @@ import type { EngineDeps, Service } from "./deps.ts";
 import { sharedRun } from "../system/shared-run.ts";
 import type { Runner } from "./runner.ts";
 
-/**
- * Probes the agents again on request, so that the next spawn can use a newly installed program, adapter or
- * sign-in.
- */
+/** Probes the agents again on request, so that newly installed programs are available without a restart. */
 export class AgentProbe implements Service {
   readonly name = "agent-probe";
   readonly #deps: EngineDeps;

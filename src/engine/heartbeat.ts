@@ -28,10 +28,7 @@ export class Heartbeat implements Service {
   #busy: Promise<void> | null = null;
   #ticked: Beat = { wall: 0, monotonic: 0, runnable: 0 };
   #sleptMs = 0;
-  /**
-   * The sleep by which deadlines are being moved, and the trees already done, so that a retry moves no tree
-   * twice.
-   */
+  /** The sleep by which deadlines are being moved. `trees` are done, so a retry moves none of them twice. */
   #moving: { readonly ms: number; readonly trees: Set<string> } | null = null;
   #renewed = 0;
   #startedAt = 0;
@@ -131,10 +128,7 @@ export class Heartbeat implements Service {
     this.#moving = null;
   }
 
-  /**
-   * Renews the node's lease on a database server; a node that lost it starts over. SQLite's lease does not
-   * expire.
-   */
+  /** Renews the node's lease, and starts over if it was lost. The lease on SQLite does not expire. */
   async #renew(): Promise<void> {
     const { store, log } = this.#deps;
     if (store.kind === "sqlite") return;

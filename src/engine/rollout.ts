@@ -241,10 +241,7 @@ function metaOf(session: SessionRecord): Record<string, unknown> {
   return { id, timestamp, source, ...lineage, name, agent, model, profile, scope, cwd, effective };
 }
 
-/**
- * Returns the sequence number of the last complete line. Ends a torn line, so that the next one starts on a
- * new line.
- */
+/** Returns the sequence number of the last complete line. Ends a torn line with a line break. */
 async function lastSeq(handle: FileHandle): Promise<number> {
   const { size } = await handle.stat();
   if (size === 0) return 0;

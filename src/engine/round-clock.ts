@@ -18,10 +18,7 @@ export async function resumeParked(deps: EngineDeps, now: number): Promise<void>
   }
 }
 
-/**
- * Stops rounds whose time budget, or that of a round above them, is used up: stops the running turn, or fails
- * the round if no turn runs.
- */
+/** Stops rounds whose own or an ancestor's time budget is used up; without a running turn they fail. */
 export async function stopOvertime(runtime: Runtime, now: number): Promise<void> {
   const { store } = runtime.deps;
   const timed = new Set(await store.read.sessions.timedTrees(store.node));
@@ -41,10 +38,7 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
   }
 }
 
-/**
- * Excludes the daemon's downtime, counted from the last activity in each tree, from time budgets and
- * deadlines.
- */
+/** Excludes downtime, counted from the last activity in each tree, from time budgets and deadlines. */
 export async function forgetDowntime(deps: EngineDeps): Promise<void> {
   const { store } = deps;
   const open = await store.read.sessions.withOpenRound(store.node);

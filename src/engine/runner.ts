@@ -59,20 +59,14 @@ export class Runner implements Service {
     await this.#releaseAll();
   }
 
-  /**
-   * Handles the loss of the node's lease: ends all agents at once, whatever the store answers, and stops
-   * claiming.
-   */
+  /** Handles the loss of the node's lease: ends all agents without asking the store, and stops claiming. */
   halt(): void {
     if (this.runtime.isHalted) return;
     this.runtime.isHalted = true;
     void this.#releaseAll();
   }
 
-  /**
-   * Starts over after the loss of the node's lease. Nothing runs or is claimed until the node is registered
-   * again.
-   */
+  /** Starts over after the loss of the node's lease. Claims nothing until the node is registered again. */
   async startOver(register: () => Promise<void>): Promise<void> {
     this.halt();
     await this.#filling;
@@ -144,10 +138,7 @@ export class Runner implements Service {
     }
   }
 
-  /**
-   * Starts a session. An error concerns only this session; a refusal of the store ends the search, because it
-   * applies to all.
-   */
+  /** Starts a session. An error concerns only this session; a refusal of the store applies to all of them. */
   async #tryStart(session: SessionRecord, counts: Counts): Promise<void> {
     try {
       await this.#start(session, counts);
@@ -175,10 +166,7 @@ export class Runner implements Service {
     return true;
   }
 
-  /**
-   * Starts the next turn in an idle slot. The claim keeps the idle timeout and the agent's exit from ending
-   * the slot.
-   */
+  /** Starts the next turn in an idle slot. While it is claimed, neither timeout nor agent exit ends it. */
   async #goOn(session: SessionRecord, slot: AgentSlot): Promise<boolean> {
     if (slot.state.phase !== "idle") return false;
     if (slot.lease.fence !== session.fence) {

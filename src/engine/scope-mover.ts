@@ -21,11 +21,9 @@ export class ScopeMover implements Service {
   }
 
   async run(): Promise<void> {
+    const { log } = this.#deps;
     this.#moving = this.move().catch((error: unknown) =>
-      this.#deps.log.error(
-        { err: error },
-        "moving sessions to their scopes failed; continuing at the next start",
-      ),
+      log.error({ err: error }, "moving sessions to their scopes failed; continuing at the next start"),
     );
   }
 

@@ -10,7 +10,8 @@ import { stopAtLimit } from "./usage/reservation.ts";
 const BEAT_MAX_MS = 2_000;
 
 interface Watched {
-  heard: number;
+  /** Number of updates received when the silence began. */
+  updates: number;
   silentMs: number;
   lookAtMs: number;
   retrying: Recorder["retrying"];
@@ -38,11 +39,11 @@ export class SilenceWatch {
       const { state } = slot;
       // Starting and stopping have time limits of their own.
       if (state.phase !== "prompting") continue;
-      await this.#listen(slot, { agent: state.agent, recorder: state.turn, sinceMs });
+      await this.#check(slot, { agent: state.agent, recorder: state.turn, sinceMs });
     }
   }
 
-  async #listen(
+  async #check(
     slot: AgentSlot,
     at: { agent: AgentHandle; recorder: Recorder; sinceMs: number },
   ): Promise<void> {
@@ -53,9 +54,8 @@ export class SilenceWatch {
       this.#watched.set(recorder, this.#fresh(recorder));
       return;
     }
-    if (watched.heard !== recorder.recorded) {
-      if (watched.isRaised) await this.#withdraw(slot);
-      Object.assign(watched, this.#fresh(recorder));
+    if (watched.updates !== recorder.recorded) {
+      await this.#reset(slot, recorder, watched);
       return;
     }
     watched.silentMs += at.sinceMs;
@@ -65,12 +65,11 @@ export class SilenceWatch {
     const isExcused = await this.#isExcused(slot, at);
     if (!isStillSilent(slot, recorder, watched)) return;
     if (isExcused) {
-      if (watched.isRaised) await this.#withdraw(slot);
-      Object.assign(watched, this.#fresh(recorder));
+      await this.#reset(slot, recorder, watched);
       return;
     }
     watched.lookAtMs = nextLookMs(watched.silentMs, this.#limits());
-    await this.#say(slot, recorder, watched);
+    await this.#report(slot, recorder, watched);
   }
 
   /** Whether the silence is expected: the agent waits for an answer, or one of its commands is running. */
@@ -84,7 +83,7 @@ export class SilenceWatch {
     return openCalls.size > 0 && (await at.agent.background(turn.startedAt));
   }
 
-  async #say(slot: AgentSlot, recorder: Recorder, watched: Watched): Promise<void> {
+  async #report(slot: AgentSlot, recorder: Recorder, watched: Watched): Promise<void> {
     const { store, config, now } = this.#runtime.deps;
     const { silentMs, retrying } = watched;
     const [lastTool = null] = [...recorder.openCalls.values()].slice(-1);
@@ -108,12 +107,16 @@ export class SilenceWatch {
       stopAtLimit(slot, silenceReason(silenceMaxMs), "silence");
   }
 
-  async #withdraw(slot: AgentSlot): Promise<void> {
+  /** Counts the silence from now on, and withdraws a report of it. */
+  async #reset(slot: AgentSlot, recorder: Recorder, watched: Watched): Promise<void> {
     const { store, now } = this.#runtime.deps;
-    await store.write(slot.session.rootId, slot.lease, async (tx) => {
-      const session = await tx.sessions.byId(slot.session.id);
-      if (session !== null) await withdrawSilence(tx, session, now());
-    });
+    if (watched.isRaised) {
+      await store.write(slot.session.rootId, slot.lease, async (tx) => {
+        const session = await tx.sessions.byId(slot.session.id);
+        if (session !== null) await withdrawSilence(tx, session, now());
+      });
+    }
+    Object.assign(watched, this.#fresh(recorder));
   }
 
   #limits(): number[] {
@@ -123,7 +126,7 @@ export class SilenceWatch {
 
   #fresh(recorder: Recorder): Watched {
     return {
-      heard: recorder.recorded,
+      updates: recorder.recorded,
       silentMs: 0,
       lookAtMs: nextLookMs(0, this.#limits()),
       retrying: recorder.retrying,
@@ -134,5 +137,5 @@ export class SilenceWatch {
 
 /** While the store was being read, the agent may have sent an update or another turn may have begun. */
 function isStillSilent(slot: AgentSlot, recorder: Recorder, watched: Watched): boolean {
-  return slot.isIn(recorder) && !recorder.isOver && watched.heard === recorder.recorded;
+  return slot.isIn(recorder) && !recorder.isOver && watched.updates === recorder.recorded;
 }

@@ -8,10 +8,7 @@ export type Admission = Pick<NewMessage, "kind" | "senderKind" | "senderId" | "d
     Pick<NewMessage, "key" | "keyCaller" | "keyHash" | "callbackKey" | "data" | "metadata" | "deliveryId">
   >;
 
-/**
- * Puts a message into a session's inbox. Opens a round if none is open, unless the inbox is held and this
- * sender may not release it.
- */
+/** Puts a message into an inbox. Also opens a round, unless the inbox is held against this sender. */
 export async function admit(
   tx: Tx,
   session: SessionRecord,

@@ -47,10 +47,7 @@ export async function clockOf(reads: Look, session: SessionRecord, now: number):
   return least;
 }
 
-/**
- * Returns how long the open round has worked. Reads the times of waiting for a person only if they could
- * matter.
- */
+/** Returns the open round's working time. Reads the waits for a person only if they could matter. */
 async function workedOf(
   reads: Look,
   session: SessionRecord,

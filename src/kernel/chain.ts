@@ -37,10 +37,7 @@ function stepsLeft(session: SessionRecord): readonly ChainStep[] {
   return Array.isArray(chain) ? (chain as ChainStep[]) : [];
 }
 
-/**
- * Returns why the next step may not begin: the tree has reached a spawn limit since. Null if it may begin or
- * no step is left.
- */
+/** Returns the spawn limit that keeps the next step from beginning; null if it may begin or there is none. */
 export async function chainProblem(tx: Tx, done: SessionRecord, now: number): Promise<string | null> {
   const left = stepsLeft(done).length;
   const pace = done.spawnConfig["chainPace"] as Chain["chainPace"] | undefined;

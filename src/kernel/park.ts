@@ -87,10 +87,7 @@ export function retryIn(message: MessageRecord): number {
   return typeof retry === "number" ? retry : 0;
 }
 
-/**
- * Resumes a parked session. After a vendor's limit the daemon sends a prompt, because no agent continues by
- * itself.
- */
+/** Resumes a parked session. After a vendor's limit it needs a prompt: no agent continues by itself. */
 export async function unpark(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   const { parked } = session;
   if (parked === null) return;
@@ -158,10 +155,7 @@ export async function parkedError(
   return triggers.findLast((each) => isErrorOf(session, each) && each.status === "open") ?? null;
 }
 
-/**
- * Whether the error was already reported: an exhausted budget is reported once per round, a vendor limit
- * every time.
- */
+/** An exhausted budget is reported once per round, a vendor's limit every time. */
 async function wasReported(tx: Tx, session: SessionRecord, on: Parked["on"]): Promise<boolean> {
   if (on === "limit") return false;
   const triggers = await tx.triggers.ofSession(session.id);

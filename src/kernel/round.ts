@@ -23,10 +23,7 @@ export interface RoundEnd {
   readonly left?: readonly { pid: number | null; what: string }[];
 }
 
-/**
- * Closes an open round, calls back the parent in the same transaction, and closes the parent's round if that
- * is over now.
- */
+/** Closes an open round and calls back the parent. Then closes the parent's round if that is over too. */
 export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<void> {
   if (!session.roundOpen) return;
   const patch = {

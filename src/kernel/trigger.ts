@@ -53,10 +53,7 @@ function tooManyOpen(max: number): Refusal {
   );
 }
 
-/**
- * When a question is taken into the parent's turn, starts the parent's deadline; when an answer is taken,
- * marks it as seen.
- */
+/** Starts the parent's deadline when its turn takes a question. Marks an answer as seen when it is taken. */
 export async function startClock(
   tx: Tx,
   message: MessageRecord,
@@ -229,10 +226,7 @@ async function askableParent(tx: Tx, session: SessionRecord): Promise<SessionRec
   return parent === null || parent.endedAt !== null || parent.origin === "imported" ? null : parent;
 }
 
-/**
- * Whether the child can wake its parent. If not, the parent may never read the question, so the person is
- * asked at once as well.
- */
+/** Whether the child can wake its parent. If not, the person is asked too: the parent may never read it. */
 function isWakenBy(parent: SessionRecord, child: SessionRecord): boolean {
   return (
     parent.origin === "managed" && releases(parent.held, { kind: "session", id: child.id }, parent.parentId)

@@ -18,10 +18,7 @@ export function fenceOf({ sessionId, fence }: Pick<TurnRecord, "sessionId" | "fe
   return { session: sessionId, fence };
 }
 
-/**
- * Makes a lease with the next fence and a new token. Once it is committed, older processes cannot write any
- * more.
- */
+/** Makes a lease with the next fence and a new token. Once committed, older processes cannot write. */
 export async function newProcessLease(
   deps: EngineDeps,
   tx: Tx,

@@ -22,10 +22,7 @@ import type { ProcessLease } from "./process-lease.ts";
 import { type AgentStart, UNWANTED } from "./start.ts";
 import { endProcess, idleLeftMs } from "./stop.ts";
 
-/**
- * State shared by the parts of the runner: only the processes of this node, because all durable state is in
- * the store.
- */
+/** The processes of this node, shared by the parts of the runner. All durable state is in the store. */
 export interface Runtime {
   readonly deps: EngineDeps;
   /** By session id. A slot removes itself when it is `gone`. */
@@ -203,10 +200,7 @@ export class AgentSlot {
     if (isIdle && this.agent !== null && this.hasExited(this.agent)) void this.end();
   }
 
-  /**
-   * Reports that the idle agent works by itself. Its process is kept until that work becomes a turn or proves
-   * to be nothing.
-   */
+  /** Reports that the idle agent works by itself. Its process is kept until `begin` or `dropAutonomous`. */
   beginAutonomous(): boolean {
     return this.#apply({ type: "beginAutonomous" });
   }

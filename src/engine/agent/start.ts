@@ -96,16 +96,14 @@ export const UNWANTED: AgentStart & { ok: false } = {
 };
 
 function failureOf(deps: EngineDeps, session: SessionRecord, result: OpenResult & { ok: false }): AgentStart {
-  deps.log.warn(
-    { sessionId: session.id, reason: result.reason, message: result.message },
-    "agent did not start",
-  );
-  if (result.reason === "not_signed_in") {
+  const { reason, message } = result;
+  deps.log.warn({ sessionId: session.id, reason, message }, "agent did not start");
+  if (reason === "not_signed_in") {
     const how = deps.drivers.get(session.agent)?.howToSignIn;
     const fix = how === undefined ? "only the user can fix this" : `to sign in, ${how}`;
     return failed(`not signed in to ${session.agent}; ${fix}`);
   }
-  return { ...failed(result.message), isLoadFailure: result.reason === "load_failed" };
+  return { ...failed(message), isLoadFailure: reason === "load_failed" };
 }
 
 async function noteAgent(

@@ -6,10 +6,7 @@ import { giveBackLease } from "./start.ts";
 
 const CUT_MS = 250;
 
-/**
- * Interval at which an idle slot with an open round is checked: its session waits for children or background
- * work.
- */
+/** Check interval of an idle slot whose round is open: it waits for children or background work. */
 const OPEN_MS = 1_000;
 
 /** Returns for how many more milliseconds an idle process is kept. The time starts when the round closes. */
@@ -42,18 +39,13 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
     await retryWrite(deps, () => giveBackLease(deps, end), isWanted);
   } catch (error) {
     // The lease stays in the store for the next recovery; the slot must still be released.
-    deps.log.error(
-      { err: error, sessionId: session.id },
-      "giving back a process lease failed; left to the next recovery",
-    );
+    const about = { err: error, sessionId: session.id };
+    deps.log.error(about, "giving back a process lease failed; left to the next recovery");
   }
   return left;
 }
 
-/**
- * Kills an agent that is still starting and so cannot be asked to stop. Its processes carry the lease's
- * marker.
- */
+/** Kills an agent that is still starting: it cannot be asked to stop, but it carries the lease's marker. */
 async function cutStart(runtime: Runtime, { starting, lease }: AgentSlot): Promise<readonly LeftProcess[]> {
   let left: readonly LeftProcess[] = [];
   let isDone = starting === null;

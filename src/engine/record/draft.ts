@@ -54,10 +54,7 @@ export class OpenMessage {
     return this.#add(this.#live.flush());
   }
 
-  /**
-   * The last word received, if it cannot be part of a secret; the draft shows it although more of it may
-   * come.
-   */
+  /** The last word received, if it cannot be part of a secret. The draft shows it although it may grow. */
   get ending(): string {
     return this.file === null ? this.#live.peek() : "";
   }

@@ -5,10 +5,7 @@ import type { EngineDeps } from "../deps.ts";
 /** Maximum length of a message file; text beyond it is dropped. */
 const CHARS_MAX = 16 * 1024 * 1024;
 
-/**
- * The remainder of a message that is too long for its entry. One file per message, readable only by its
- * owner.
- */
+/** The remainder of one message that is too long for its entry, in a file that only its owner can read. */
 export class MessageFile {
   readonly path: string;
   chars = 0;

@@ -297,10 +297,7 @@ export class Recorder {
     this.#draftedAt = performance.now();
   }
 
-  /**
-   * Schedules a flush unless an earlier one is scheduled; otherwise constant updates would postpone it
-   * forever.
-   */
+  /** Schedules a flush. Keeps an earlier schedule; otherwise constant updates would postpone it forever. */
   #flushSoon(asked: number): void {
     if (this.#isLost || this.#isLast) return;
     const waitMs = this.#isRefused ? RETRY_MS : asked;
@@ -387,10 +384,7 @@ function isWorking({ kind }: AgentUpdate): boolean {
   return kind !== "usage" && kind !== "notice" && kind !== "compaction";
 }
 
-/**
- * Whether the call may spawn a child: what the child inherits must be in the store before the call is
- * handled.
- */
+/** Whether the call may spawn a child. What the child inherits must be in the store before it is spawned. */
 function isPassedOn(update: AgentUpdate): boolean {
   return update.kind === "toolCall" && PASSES_ON.has(update.tool);
 }

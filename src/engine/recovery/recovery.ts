@@ -28,10 +28,7 @@ import { converse, deliveredIn, endOfStart, ensureAgent, loadAgent } from "../tu
 const ADOPT_MS = 30_000;
 const TOGETHER = 64;
 
-/**
- * Runs after a start: ends the processes of the dead daemon, and settles, restarts or resumes each of its
- * turns.
- */
+/** After a start: ends the processes of the dead daemon, and settles, restarts or resumes its turns. */
 export async function recover(runtime: Runtime): Promise<void> {
   const { store } = runtime.deps;
   await reapLeases(runtime);
@@ -44,20 +41,15 @@ export async function recover(runtime: Runtime): Promise<void> {
   }
 }
 
-/**
- * Recovers turns of this node that still have no slot long after their claim. A bug could otherwise leave
- * them running forever.
- */
+/** Recovers turns that still have no slot long after their claim. Only a bug leaves such turns. */
 export async function adoptLost(runtime: Runtime): Promise<void> {
   const { store, now, log } = runtime.deps;
   for (const turn of await store.read.turns.runningOn(store.node)) {
     const isYoung = now() - turn.startedAt < ADOPT_MS;
     if (runtime.isStopping || runtime.isHalted) return;
     if (isYoung || runtime.slots.has(turn.sessionId)) continue;
-    log.warn(
-      { turnId: turn.id, sessionId: turn.sessionId },
-      "found a running turn without a process; recovering it",
-    );
+    const { id: turnId, sessionId } = turn;
+    log.warn({ turnId, sessionId }, "found a running turn without a process; recovering it");
     await tryRecover(runtime, turn);
   }
 }
@@ -245,10 +237,7 @@ async function toolCallsOf(runtime: Runtime, turn: TurnRecord, replay: Replay | 
   return calls.reduce((sum, count) => sum + count, 0);
 }
 
-/**
- * Marks messages found in the replay as landed. Returns the prompt that resumes the turn, with the missing
- * messages after it.
- */
+/** Marks messages found in the replay as landed. Returns the prompt that resumes the turn with the others. */
 async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<string | Stale> {
   const { deps } = runtime;
   const found = deliveredIn(replay);
@@ -287,10 +276,7 @@ function resumePrompt(children: readonly SessionRecord[], missing: string): stri
   return lines.join("\n");
 }
 
-/**
- * Marks children whose spawn call got no result: an identical spawn within ten minutes returns the same
- * child.
- */
+/** Marks children whose spawn got no reply. An identical spawn within ten minutes returns the same child. */
 async function markLostReplies(
   tx: Tx,
   turn: TurnRecord,

@@ -43,10 +43,8 @@ export async function answerRequest(
     // The agent waits for an answer even after an error.
     if (error instanceof Refusal && error.code === "limit_requests")
       return refusedAtLimit(slot, request, requestsMax);
-    runtime.deps.log.error(
-      { err: error, sessionId: slot.session.id },
-      "agent request could not be raised; denying it",
-    );
+    const about = { err: error, sessionId: slot.session.id };
+    runtime.deps.log.error(about, "agent request could not be raised; denying it");
     answer = null;
   }
   if (request.kind === "question") {
@@ -56,10 +54,7 @@ export async function answerRequest(
   return noted(slot, request, { kind: answer?.action === "allow" ? "allow" : "deny" });
 }
 
-/**
- * Denies a request at the limit. The vendor's protocol carries no reason, so the transcript states it once
- * per turn.
- */
+/** Denies a request. The vendor's protocol carries no reason, so the transcript states it once per turn. */
 function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): AgentAnswer {
   const { recorder } = slot;
   if (recorder !== null && !stated.has(recorder)) {
@@ -91,12 +86,9 @@ function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | nu
 export function isFileWork(folder: string, request: AgentRequest & { kind: "permission" }): boolean {
   const { command, risk, paths } = request;
   if (command !== null || (risk !== "read" && risk !== "change")) return false;
-  return paths.length > 0 && paths.every((each) => inside(folder, each));
-}
-
-/** Compares real paths, because a link inside the folder may point out of it. */
-function inside(folder: string, file: string): boolean {
-  return isInside(realPathOf(path.resolve(folder, file)), realPathOf(folder));
+  // Real paths, because a link inside the folder may point out of it.
+  const real = realPathOf(folder);
+  return paths.length > 0 && paths.every((each) => isInside(realPathOf(path.resolve(folder, each)), real));
 }
 
 function noted(slot: AgentSlot, request: AgentRequest, answer: AgentAnswer): AgentAnswer {
@@ -179,10 +171,7 @@ function payloadOf(
   return { tool, title, ...ran, paths, risk, options, cwd: session.cwd };
 }
 
-/**
- * Resolves when anyone has closed the trigger. A turn that waits here does not count against the limit of
- * running turns.
- */
+/** Resolves when anyone has closed the trigger. Meanwhile the turn does not count as running in limits. */
 async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecord): Promise<TriggerRecord> {
   const turn = slot.recorder?.turn ?? null;
   await changeBlocked(slot, turn, 1);

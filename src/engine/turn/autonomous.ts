@@ -7,20 +7,11 @@ import { endTurn, type TurnEnd } from "./settle.ts";
 import { openRound } from "../../kernel/admit.ts";
 import { newTurn } from "./claim.ts";
 
-/**
- * Outside a prompt, an agent does not report the end of its work; this long without an update counts as the
- * end.
- */
+/** Outside a prompt, no agent reports the end of its work. This long without an update counts as the end. */
 const QUIET_MS = 1_500;
 
 /** Updates that do not count as work. */
-const SILENT: ReadonlySet<AgentUpdate["kind"]> = new Set([
-  "usage",
-  "modelCall",
-  "retrying",
-  "notice",
-  "fragment",
-]);
+const SILENT = new Set<AgentUpdate["kind"]>(["usage", "modelCall", "retrying", "notice", "fragment"]);
 
 /** Updates that arrived before their turn's row was written. */
 const gathering = new WeakMap<AgentSlot, AgentUpdate[]>();
@@ -60,10 +51,7 @@ async function begin(runtime: Runtime, slot: AgentSlot, before: Promise<void> | 
   await endTurn(runtime, slot, { recorder, end: await endOf(slot, added.since) });
 }
 
-/**
- * Handles updates that get no autonomous turn: they belong to the turn of a prompt that came first, or
- * nothing may be written any more.
- */
+/** No autonomous turn begins: a prompt came first and its turn gets the updates, or the slot is ending. */
 function notOurs(slot: AgentSlot): void {
   if (slot.isClaimed) return;
   for (const update of takeEarly(slot)) slot.recorder?.record(update);

@@ -36,10 +36,7 @@ export interface Claim {
   readonly text: string;
 }
 
-/**
- * Takes the first messages of a session's inbox into a new turn, in one transaction, before anything is sent
- * to the agent.
- */
+/** Takes the first messages of an inbox into a new turn, in one transaction, before the agent gets them. */
 export async function claim(
   deps: EngineDeps,
   candidate: SessionRecord,
@@ -193,10 +190,7 @@ async function takeAll(
   await appendMessages(tx, turn, { bodies: rendered.bodies, now });
 }
 
-/**
- * Adds each message to the transcript once, where it was first sent. A repeated one gets a notice that names
- * its entry.
- */
+/** Adds each message to the transcript once. A repeated message gets a notice that names its entry. */
 export async function appendMessages(
   tx: Tx,
   turn: Pick<TurnRecord, "id" | "sessionId">,

@@ -177,10 +177,7 @@ function evidenceOf(outcome: Outcome, turn: TurnRecord): string {
   return turn.error ?? outcome;
 }
 
-/**
- * Decides what becomes of each message of the turn. Returns the first prompt that may or may not have reached
- * the agent.
- */
+/** Decides what becomes of each message. Returns the first prompt that may or may not have been received. */
 async function settleMessages(
   tx: Tx,
   turn: TurnRecord,
@@ -329,10 +326,7 @@ function errorKind(turn: TurnRecord): ErrorPayload["kind"] {
   return turn.stopReason === "error" ? "provider" : "other";
 }
 
-/**
- * Completes the callback of a session that was cancelled before its turn settled, if the callback is still in
- * the inbox.
- */
+/** Completes the queued callback of a session that was cancelled before its turn settled. */
 async function completeCancelled(
   tx: Tx,
   session: SessionRecord,

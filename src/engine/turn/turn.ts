@@ -186,10 +186,7 @@ export function deliveredIn(replay: Replay | null): ReadonlySet<string> {
   return new Set(texts.flatMap((text) => deliveryIdsIn(text)));
 }
 
-/**
- * Claude cancels its own turn when its plan is sent back. That is a normal end, because the requested changes
- * are its next message.
- */
+/** Claude cancels its own turn when its plan is sent back. That is a normal end: the changes come next. */
 function withoutRejection(slot: AgentSlot, end: PromptEnd): PromptEnd {
   const isOwn = end.stopReason === "cancelled" && slot.isPlanSentBack && !slot.isStopping;
   return isOwn && !slot.isEnding ? { ...end, stopReason: "end_turn" } : end;

@@ -32,10 +32,7 @@ export class UsageMeter {
     this.#before = at.before;
   }
 
-  /**
-   * Makes a meter for a turn that has a budget; null if the agent writes no such file. Must be called before
-   * the prompt is sent.
-   */
+  /** Must be called before the prompt is sent. Returns null if the agent writes no usable session file. */
   static async begin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<UsageMeter | null> {
     const { agent } = slot;
     if (agent === null) return null;

@@ -18,10 +18,7 @@ import type { Recorder } from "../record/recorder.ts";
 
 type Reserved = Pick<TurnRecord, "reservedTokens" | "reservedUsd">;
 
-/**
- * Reserves a part of every budget from which a new turn spends. Parks the session and returns null if a
- * budget is used up.
- */
+/** Reserves a part of every budget that a new turn uses. If one is used up, parks the session: null. */
 export async function reserveTurn(
   deps: EngineDeps,
   tx: Tx,
@@ -63,18 +60,16 @@ export function meter(runtime: Runtime, slot: AgentSlot): void {
   asking.add(recorder);
   askForMore(runtime, slot, recorder)
     .catch((error: unknown) => {
+      const about = { err: error, sessionId: slot.session.id };
       runtime.deps.log.error(
-        { err: error, sessionId: slot.session.id },
+        about,
         "raising a budget reservation failed; retrying after the next model call",
       );
     })
     .finally(() => asking.delete(recorder));
 }
 
-/**
- * Stops the running turn at a limit. Once its agent has stopped or its process was ended, the turn fails with
- * `reason`.
- */
+/** Stops the running turn. It fails with `reason` once its agent has stopped or its process was ended. */
 export function stopAtLimit(slot: AgentSlot, reason: string, kind: "budget" | "silence" = "budget"): void {
   const { recorder } = slot;
   if (recorder === null) return;
