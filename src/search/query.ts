@@ -114,16 +114,15 @@ function valueOf(text: string): { value: string; isQuoted: boolean; after: strin
     : { value: text.slice(0, length), isQuoted: false, after: text.slice(length) };
 }
 
+const NOWHERE = { after: null, before: null, tree: null, sort: null } as const;
+
 class Draft {
   readonly #now: number;
   readonly #any = new Map<string, Term>();
   readonly #all = new Map<string, Term>();
   readonly #none = new Map<string, Term>();
   readonly #filters: Filter[] = [];
-  #after: number | null = null;
-  #before: number | null = null;
-  #tree: string | null = null;
-  #sort: SearchQuery["sort"] = null;
+  #where: Pick<SearchQuery, "after" | "before" | "tree" | "sort"> = NOWHERE;
 
   constructor(now: number) {
     this.#now = now;
@@ -153,12 +152,13 @@ class Draft {
       );
     }
     const wanted = this.#any.size + this.#all.size + this.#filters.filter(({ isNot }) => !isNot).length;
-    const isPlaced = this.#after !== null || this.#before !== null || this.#tree !== null;
+    const { after, before, tree } = this.#where;
+    const isPlaced = after !== null || before !== null || tree !== null;
     if (wanted === 0 && this.#none.size + this.#filters.length > 0 && !isPlaced) {
       return refused(`The query says only what not to find. Add what to find. ${QUERY_FORMS}`);
     }
     if (wanted === 0 && !isPlaced) return refused(`There is no word to search for. ${QUERY_FORMS}`);
-    if (this.#after !== null && this.#before !== null && this.#after >= this.#before) {
+    if (after !== null && before !== null && after >= before) {
       return refused("Nothing can be both: before: must name a later time than after:.");
     }
     return {
@@ -168,10 +168,7 @@ class Draft {
         all: [...this.#all.values()],
         none: [...this.#none.values()],
         filters: this.#filters,
-        after: this.#after,
-        before: this.#before,
-        tree: this.#tree,
-        sort: this.#sort,
+        ...this.#where,
       },
     };
   }
@@ -183,7 +180,7 @@ class Draft {
     if (field === "sort") return this.#sorted(value);
     if (field === "tree") {
       if (item.isNot) return "tree: can only be where to look, not where not to.";
-      this.#tree = value;
+      this.#where = { ...this.#where, tree: value };
       return null;
     }
     return this.#filter(field as FilterField, value, item.isNot);
@@ -193,8 +190,7 @@ class Draft {
     if (isNot) return `-${field}: says nothing; write ${field === "before" ? "after" : "before"}: instead.`;
     const at = dateOf(value, this.#now);
     if (at === null) return `"${shown(value)}" is no date for ${field}:. ${DATE_FORMS}`;
-    if (field === "before") this.#before = at;
-    else this.#after = at;
+    this.#where = { ...this.#where, [field]: at };
     return null;
   }
 
@@ -203,7 +199,7 @@ class Draft {
     if (sort !== "newest" && sort !== "relevance") {
       return `"${shown(value)}" is no order; write sort:newest or sort:relevance.`;
     }
-    this.#sort = sort;
+    this.#where = { ...this.#where, sort };
     return null;
   }
 

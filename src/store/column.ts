@@ -22,46 +22,34 @@ export interface Column<T> {
 export type Columns<R> = { readonly [F in keyof R]-?: Column<R[F]> };
 
 /** Ids, paths and words from our own lists; never redacted. */
-export function word<T extends string>(): Column<T> {
-  return { kind: "plain", form: "text", isNullable: false };
-}
+export const word = <T extends string>(): Column<T> => column("plain", "text");
 
-export function number(): Column<number> {
-  return { kind: "plain", form: "number", isNullable: false };
-}
+export const number = (): Column<number> => column("plain", "number");
 
 /** A boolean, stored as 1 or 0. */
-export function flag(): Column<boolean> {
-  return { kind: "bool", form: "flag", isNullable: false };
-}
+export const flag = (): Column<boolean> => column("bool", "flag");
 
 /** User or agent text, redacted. */
-export function prose(): Column<string> {
-  return { kind: "text", form: "text", isNullable: false };
-}
+export const prose = (): Column<string> => column("text", "text");
 
 /** User or agent text, unchanged because an agent has yet to receive it. */
-export function heldProse(): Column<string> {
-  return { kind: "held", form: "text", isNullable: false };
-}
+export const heldProse = (): Column<string> => column("held", "text");
 
 /** An object as JSON, redacted. Its inner shape is trusted, not checked. */
-export function json<T extends object>(): Column<T> {
-  return { kind: "json", form: "object", isNullable: false };
-}
+export const json = <T extends object>(): Column<T> => column("json", "object");
 
 /** An object as JSON, unchanged because an agent has yet to receive it. */
-export function heldJson<T extends object>(): Column<T> {
-  return { kind: "heldJson", form: "object", isNullable: false };
-}
+export const heldJson = <T extends object>(): Column<T> => column("heldJson", "object");
 
 /** A list as JSON, redacted. */
-export function jsonList<T>(): Column<T[]> {
-  return { kind: "json", form: "list", isNullable: false };
+export const jsonList = <T>(): Column<T[]> => column("json", "list");
+
+function column(kind: Kind, form: Form): Column<never> {
+  return { kind, form, isNullable: false };
 }
 
 export function maybe<T>(column: Column<T>): Column<T | null> {
-  return { kind: column.kind, form: column.form, isNullable: true };
+  return { ...column, isNullable: true };
 }
 
 /** The record that a row of these columns becomes. */

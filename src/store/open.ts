@@ -30,19 +30,11 @@ export interface OpenOptions {
 
 /** Opens the configured store. Only this function knows that there are two kinds. */
 export async function openStore(options: OpenOptions): Promise<Store> {
-  const { config, paths, boot, log, searchMs } = options;
-  const searching = searchMs === undefined ? {} : { searchMs };
+  const { config, paths, boot, log, searchMs, waitMs = 0, waiting } = options;
+  const { node } = config;
   if (/^postgres(ql)?:\/\//.test(config.store)) {
     const { openPostgres } = await import("./postgres/open.ts");
-    return openPostgres({
-      url: config.store,
-      node: config.node,
-      boot,
-      log,
-      waitMs: options.waitMs ?? 0,
-      ...searching,
-      ...(options.waiting === undefined ? {} : { waiting: options.waiting }),
-    });
+    return openPostgres({ url: config.store, node, boot, log, waitMs, searchMs, waiting });
   }
   if (config.store !== "sqlite") {
     throw new StoreUnusable(
@@ -52,12 +44,10 @@ export async function openStore(options: OpenOptions): Promise<Store> {
   return openSqlite({
     path: paths.database,
     lock: paths.lock ?? join(dirname(paths.database), "kinfold.lock"),
-    node: config.node,
+    node,
     boot,
     log,
-    ...searching,
-    ...(paths.token === undefined || paths.rollouts === undefined
-      ? {}
-      : { traces: { token: paths.token, rollouts: paths.rollouts } }),
+    searchMs,
+    traces: paths,
   });
 }

@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  copyFileSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { newId } from "../../system/id.ts";
@@ -17,7 +7,7 @@ import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { migrationsIn } from "../migration.ts";
 import { rebuildFrom, type Rebuilt } from "./rebuild.ts";
-import { markRestored } from "../sqlite/epoch.ts";
+import { markRestored, syncFile } from "../sqlite/epoch.ts";
 import { codeOf } from "../sqlite/failure.ts";
 import { takeLock } from "../sqlite/lock.ts";
 import { openSqlite } from "../sqlite/open.ts";
@@ -75,14 +65,8 @@ async function make(target: RestoreTarget, part: string, source: RestoreSource):
       return NOTHING;
     case "rollouts":
     case "empty": {
-      const options = {
-        path: part,
-        lock: `${part}.lock`,
-        node: target.node,
-        boot: newId(),
-        log: target.log,
-      };
-      const store = await openSqlite(options);
+      const { node, log } = target;
+      const store = await openSqlite({ path: part, lock: `${part}.lock`, node, boot: newId(), log });
       try {
         return source.from === "empty" ? NOTHING : await rebuildFrom(store, target.rollouts);
       } finally {
@@ -136,7 +120,6 @@ function finish(part: string, shown: string): void {
       const known = migrationsIn(new URL("../sqlite/migrations/", import.meta.url)).length;
       if (version < 1) throw unusable(shown, "it is not a store of Kinfold");
       if (version > known) throw unusable(shown, "it was made by a newer Kinfold");
-      db.exec("PRAGMA journal_mode = DELETE");
       markRestored(db);
     } finally {
       db.close();
@@ -144,9 +127,7 @@ function finish(part: string, shown: string): void {
   } catch (error) {
     throw codeOf(error) === null ? error : unusable(shown, asError(error).message);
   }
-  const file = openSync(part, "r");
-  fsyncSync(file);
-  closeSync(file);
+  syncFile(part);
 }
 
 function unusable(file: string, why: string): Refusal {

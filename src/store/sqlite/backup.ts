@@ -1,8 +1,8 @@
-import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { chmodSync, closeSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { backup, DatabaseSync } from "node:sqlite";
 import { errorCode } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { markRestored } from "./epoch.ts";
+import { markRestored, syncFile } from "./epoch.ts";
 import { translated } from "./failure.ts";
 
 /**
@@ -61,11 +61,8 @@ const WHY: Readonly<Record<string, string>> = {
 
 function finish(part: string): void {
   const copy = new DatabaseSync(part);
-  copy.exec("PRAGMA journal_mode = DELETE");
   markRestored(copy);
   copy.close();
   chmodSync(part, 0o600);
-  const file = openSync(part, "r");
-  fsyncSync(file);
-  closeSync(file);
+  syncFile(part);
 }

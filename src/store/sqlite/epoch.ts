@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { machineBoot } from "../../system/process-mark.ts";
 
@@ -69,7 +69,16 @@ export function markClean(db: DatabaseSync): void {
  * Marks a copy, so that opening it begins a new epoch: cursors issued since it was made are not valid for it.
  */
 export function markRestored(db: DatabaseSync): void {
+  // Without a write-ahead log, the copy is one file.
+  db.exec("PRAGMA journal_mode = DELETE");
   putMeta(db, { restored: "1" });
+}
+
+/** Makes a finished copy durable. */
+export function syncFile(path: string): void {
+  const file = openSync(path, "r");
+  fsyncSync(file);
+  closeSync(file);
 }
 
 function putMeta(db: DatabaseSync, values: Readonly<Record<string, string>>): void {
