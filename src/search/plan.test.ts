@@ -39,7 +39,7 @@ function sourceOf(said: readonly Said[]): SearchSource<SearchRow> & { lists: num
     rows: async (positions) =>
       entries.map(({ row }) => row).filter(({ position }) => positions.includes(position)),
     drafts: all.filter(isDraft),
-    breathe: async () => undefined,
+    checkTime: async () => undefined,
   };
 }
 

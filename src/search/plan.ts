@@ -17,7 +17,7 @@ export interface SearchSource<R extends SearchRow> {
   /** Messages that are still being written, in the scopes that the search may see. They are not in the index. */
   readonly drafts: readonly Draft<R>[];
   /** Yields to other work on this thread. Throws when the search has used up its time. */
-  breathe(): Promise<void>;
+  checkTime(): Promise<void>;
 }
 
 export interface SearchRow {
@@ -190,7 +190,7 @@ class Search<R extends SearchRow> {
     };
     const entries = await this.#source.list(expression, period, LIST_MAX + 1);
     const drafts = period.past === null ? await this.#drafts(expression, period) : [];
-    await this.#source.breathe();
+    await this.#source.checkTime();
     return {
       found: [...drafts, ...entries.slice(0, LIST_MAX)],
       isCut: entries.length > LIST_MAX,
@@ -203,7 +203,7 @@ class Search<R extends SearchRow> {
     for (const { row, words } of this.#source.drafts) {
       const { at } = row.entry;
       if (at >= from && at < to && fitsWords(words, expression)) found.push({ position: row.position, at });
-      await this.#source.breathe();
+      await this.#source.checkTime();
     }
     return found;
   }
@@ -218,7 +218,7 @@ class Search<R extends SearchRow> {
       const found = findTerms(text, terms);
       const has = holds.get(row.position) ?? [];
       scored.push({ row, score: scoreOf({ text, found, ageMs: now - row.entry.at, has }, weights) });
-      await this.#source.breathe();
+      await this.#source.checkTime();
     }
     return scored.sort((a, b) => b.score - a.score || newestFirst(a.row, b.row)).map(({ row }) => row);
   }

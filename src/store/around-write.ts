@@ -1,5 +1,6 @@
+import { Refusal } from "../contract/refusal.ts";
 import type { ProcessFence, Stale, Store, Tx } from "./port/store.ts";
-import { type Query, type Sql, sql } from "./sql.ts";
+import { type Query, sql } from "./sql.ts";
 import { LongTexts, searched, writeRedactions } from "../secrets/redact-long.ts";
 import { takeSteps } from "../system/steps.ts";
 
@@ -19,13 +20,18 @@ export function writeOver(
   };
 }
 
-/** Call it under the tree's lock; otherwise the fence may change before the write. */
-export async function isStale(q: Query, rootId: string, by: ProcessFence): Promise<boolean> {
-  return (await q.get(holder(rootId, by))) === null;
+export const FOREIGN_AWAIT =
+  "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
+
+export function closing(done: "changed" | "searched"): Refusal {
+  return new Refusal("shutting_down", `The store is closing; nothing was ${done}.`);
 }
 
-function holder(rootId: string, { session, fence }: ProcessFence): Sql {
-  return sql`SELECT 1 FROM sessions WHERE id = ${session} AND root_id = ${rootId} AND fence = ${fence}`;
+/** Call it under the tree's lock; otherwise the fence may change before the write. */
+export async function isStale(q: Query, rootId: string, by: ProcessFence): Promise<boolean> {
+  const holder = sql`SELECT 1 FROM sessions
+    WHERE id = ${by.session} AND root_id = ${rootId} AND fence = ${by.fence}`;
+  return (await q.get(holder)) === null;
 }
 
 /** The last try redacts all long texts at once: a write may have different long texts on every try. */

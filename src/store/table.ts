@@ -128,7 +128,7 @@ function cleaningOf<R extends object>(of: Columns<R>): Pick<Table<R>, "clean" | 
   const cleaned = new WeakSet<R>();
   return {
     clean(record) {
-      if (cleaned.has(record)) return record;
+      if (written.length === 0 || cleaned.has(record)) return record;
       const shown = { ...record };
       for (const field of written) shown[field] = withoutSecrets(of[field].kind, record[field]);
       cleaned.add(shown);

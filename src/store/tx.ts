@@ -14,7 +14,7 @@ import type { Query, Row, Sql } from "./sql.ts";
 import { tokenReads, tokenWrites } from "./tables/token.ts";
 import { triggerReads, triggerWrites } from "./tables/trigger.ts";
 import { turnReads, turnWrites } from "./tables/turn.ts";
-import { treeReads, treeWrites } from "./tables/event.ts";
+import { treeReads, treeWrites, writeEvents } from "./tables/event.ts";
 
 export function readsOver(q: Query): Reads {
   return {
@@ -82,7 +82,7 @@ export class OpenTx implements Tx {
   readonly rootId: string;
   readonly events: NewEvent[] = [];
   readonly wakes = new Set<string>();
-  readonly #q: Query;
+  readonly #q: GuardedQuery;
   readonly #index: EntryIndex;
   #sessions: Tx["sessions"] | undefined;
   #messages: Tx["messages"] | undefined;
@@ -93,7 +93,7 @@ export class OpenTx implements Tx {
   #closed = false;
 
   constructor(q: Query, rootId: string, index: EntryIndex) {
-    this.#q = q;
+    this.#q = new GuardedQuery(q);
     this.rootId = rootId;
     this.#index = index;
   }
@@ -164,7 +164,22 @@ export class OpenTx implements Tx {
     this.wakes.add(sessionId);
   }
 
-  close(): void {
+  /** Runs the closure, then numbers and writes its events. The transaction cannot be used afterwards. */
+  async run<T>(work: (tx: Tx) => Promise<T>, xid: () => number): Promise<T> {
+    try {
+      const value = await work(this);
+      this.#closed = true;
+      if (this.#q.failure !== null) throw this.#q.failure;
+      const { rootId, events } = this;
+      if (events.length > 0) await writeEvents(this.#q, { rootId, xid: xid() }, events);
+      return value;
+    } finally {
+      this.revoke("The write has ended; its transaction can no longer be used.");
+    }
+  }
+
+  revoke(reason: string): void {
     this.#closed = true;
+    this.#q.revoke(reason);
   }
 }

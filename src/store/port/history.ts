@@ -1,12 +1,6 @@
-import type {
-  AgentStatus,
-  EntryAuthor,
-  EntryKind,
-  HistoryProblem,
-  HistoryScan,
-} from "../../contract/index.ts";
+import type { AgentStatus, HistoryProblem, HistoryScan } from "../../contract/index.ts";
 import { flag, heldJson, json, jsonList, maybe, number, prose, type RecordOf, word } from "../column.ts";
-import type { SessionRecord } from "./record.ts";
+import type { EntryRecord, SessionRecord } from "./record.ts";
 import type { Visible } from "../../domain/permission.ts";
 
 /**
@@ -130,13 +124,9 @@ export type FolderCount = RecordOf<typeof FOLDER_COUNT>;
  * An entry from a file. `body` is JSON, already capped and redacted. `ref` is a number from 0 to 2^53, or
  * negative for an entry that is not in the file itself.
  */
-export interface ImportedEntry {
+export interface ImportedEntry extends Readonly<Pick<EntryRecord, "author" | "kind" | "isSubagent" | "at">> {
   readonly ref: number;
-  readonly author: EntryAuthor;
-  readonly kind: EntryKind;
   readonly body: string;
-  readonly isSubagent: boolean;
-  readonly at: number;
 }
 
 export type NewHistory = Omit<

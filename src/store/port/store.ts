@@ -1,5 +1,4 @@
 import type { Agent, Fragment, MessageStatus } from "../../contract/index.ts";
-import type { ProcessFence, Stale } from "./fence.ts";
 import type { EntryFound, EntrySearch } from "./found.ts";
 import type { DraftReads, DraftWrites } from "./draft.ts";
 import type { HistoryReads, HistoryWrites, Imports } from "./history.ts";
@@ -14,8 +13,10 @@ import type {
   LeaseRecord,
   MessageRecord,
   NodeRecord,
+  ProcessFence,
   SessionRecord,
   Spent,
+  Stale,
   TokenRecord,
   TreeRecord,
   TriggerRecord,
@@ -23,7 +24,7 @@ import type {
 } from "./record.ts";
 import type { Visible } from "../../domain/permission.ts";
 
-export { type ProcessFence, STALE, type Stale } from "./fence.ts";
+export { STALE } from "./record.ts";
 export type * from "./draft.ts";
 export type * from "./history.ts";
 export type * from "./retention.ts";

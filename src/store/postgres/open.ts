@@ -4,7 +4,7 @@ import { asError, errorCode } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { eventReads } from "../tables/event.ts";
-import { redactWrites, writeOver } from "../around-write.ts";
+import { closing, redactWrites, writeOver } from "../around-write.ts";
 import { importsOver } from "../tables/history.ts";
 import { newListeners } from "../listener.ts";
 import { IndexUpkeep } from "../search/upkeep.ts";
@@ -26,16 +26,16 @@ import { Searches } from "./search/search.ts";
 import { Wakes } from "./wake.ts";
 import { TreeQueue, writeDeadline, writeTree } from "./write.ts";
 
-export interface PostgresOptions {
+interface PostgresOptions {
   readonly url: string;
   readonly node: string;
   readonly boot: string;
   readonly log: Log;
   /** How long `register` waits for a node with the same name that may still be alive. */
   readonly waitMs: number;
-  readonly searchMs?: number;
+  readonly searchMs?: number | undefined;
   /** If given, opening waits for a server that does not answer yet, and calls this with the reason. */
-  readonly waiting?: (trouble: StoreTrouble) => Promise<void>;
+  readonly waiting?: ((trouble: StoreTrouble) => Promise<void>) | undefined;
 }
 
 /** PostgreSQL 13, the first version with `pg_current_xact_id`. */
@@ -105,7 +105,7 @@ async function storeOver(
   const searches = new Searches(address, options);
   const upkeep = new IndexUpkeep((work) => work(q), upkeepSteps, log);
   const mayBeUnindexed = (): void => upkeep.behind();
-  let closing: Promise<void> | null = null;
+  let closed: Promise<void> | null = null;
   return {
     kind: "postgres",
     epoch,
@@ -116,7 +116,7 @@ async function storeOver(
     nodes,
     imports: importsOver({ node, reader: q, plain: (work) => work(q), listeners, mayBeUnindexed }),
     write: writeOver(async (rootId, by, work) => {
-      if (closing !== null) throw closed("changed");
+      if (closed !== null) throw closing("changed");
       const at = { rootId, by, deadline: writeDeadline() };
       const { value, tx } = await queue.run(rootId, () =>
         redactWrites((begin) => writeTree({ pool, availability }, { ...at, begin }, work)),
@@ -125,7 +125,7 @@ async function storeOver(
       return value;
     }),
     search: async (search) => {
-      if (closing !== null) throw closed("searched");
+      if (closed !== null) throw closing("searched");
       return searches.run(search);
     },
     addToken: (token) => redactWrites(() => tokenWrites(q).add(token)),
@@ -136,7 +136,7 @@ async function storeOver(
     },
     writesWaiting: () => queue.waiting,
     trouble: () => availability.trouble,
-    close: () => (closing ??= close()),
+    close: () => (closed ??= close()),
   };
 
   async function close(): Promise<void> {
@@ -162,10 +162,6 @@ async function pointOf(q: PoolQuery): Promise<{ xmin: number }> {
 function announce({ rootId, events, wakes }: OpenTx, listeners: readonly ((commit: Commit) => void)[]): void {
   if (events.length === 0 && wakes.size === 0) return;
   for (const listener of listeners) listener({ rootIds: [rootId], wakes: [...wakes] });
-}
-
-function closed(done: string): Refusal {
-  return new Refusal("shutting_down", `The store is closing; nothing was ${done}.`);
 }
 
 function readable(error: unknown, address: Address): unknown {

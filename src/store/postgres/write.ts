@@ -2,15 +2,15 @@ import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { errorCode } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { writeEvents } from "../tables/event.ts";
 import { type ProcessFence, STALE, type Stale, type Tx } from "../port/store.ts";
-import { sql } from "../sql.ts";
-import { GuardedQuery, OpenTx } from "../tx.ts";
+import { type Query, sql } from "../sql.ts";
+import { OpenTx } from "../tx.ts";
 import type { Availability } from "./availability.ts";
 import { PostgresQuery } from "./connection.ts";
 import { postgresEntryIndex } from "./search/entry-index.ts";
 import { IDLE_IN_TRANSACTION, isConnectionLoss, remedyFor, translated } from "./failure.ts";
 import { withClient } from "./with-client.ts";
+import { FOREIGN_AWAIT } from "../around-write.ts";
 
 const TRIES_MAX = 8;
 /** How long a write waits for a server that went away. */
@@ -55,7 +55,9 @@ export async function writeTree<T>(
       return await attemptOnce(writer, at, work);
     } catch (error) {
       writer.availability.met(error);
-      if (errorCode(error) === IDLE_IN_TRANSACTION && attempt > 1) throw foreignAwait(error);
+      // Only after a retry: the first time, the machine may have been asleep.
+      if (errorCode(error) === IDLE_IN_TRANSACTION && attempt > 1)
+        throw new Error(FOREIGN_AWAIT, { cause: error });
       const remedy = remedyFor(error);
       const again =
         remedy === "reconnect" ? performance.now() < at.deadline : remedy === "retry" && attempt < TRIES_MAX;
@@ -65,38 +67,19 @@ export async function writeTree<T>(
   }
 }
 
-/** Thrown only after a retry: the first time, the machine may have been asleep. */
-function foreignAwait(cause: unknown): Error {
-  const text = "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
-  return new Error(text, { cause });
-}
-
 function attemptOnce<T>(writer: Writer, at: At, work: (tx: Tx) => Promise<T>): Promise<Written<T | Stale>> {
-  const { rootId } = at;
   return withClient(writer.pool, async (client) => {
-    const q = new GuardedQuery(new PostgresQuery(client));
-    const tx = new OpenTx(q, rootId, postgresEntryIndex);
-    try {
-      const xid = await lockTree(client, q, at);
-      if (xid === STALE) {
-        tx.close();
-        q.revoke("The writer is late; its transaction can no longer be used.");
-        await client.query("ROLLBACK");
-        return { value: STALE, tx };
-      }
-      at.begin();
-      const value = await work(tx);
-      tx.close();
-      if (q.failure !== null) throw q.failure;
-      await writeEvents(q, { rootId, xid }, tx.events);
-      q.revoke("The write has ended; its transaction can no longer be used.");
-      await commit(writer, client, xid);
-      return { value, tx };
-    } catch (error) {
-      tx.close();
-      q.revoke("The write has failed; its transaction can no longer be used.");
-      throw error;
+    const q = new PostgresQuery(client);
+    const tx = new OpenTx(q, at.rootId, postgresEntryIndex);
+    const xid = await lockTree(client, q, at);
+    if (xid === STALE) {
+      await client.query("ROLLBACK");
+      return { value: STALE, tx };
     }
+    at.begin();
+    const value = await tx.run(work, () => xid);
+    await commit(writer, client, xid);
+    return { value, tx };
   });
 }
 
@@ -105,7 +88,7 @@ function attemptOnce<T>(writer: Writer, at: At, work: (tx: Tx) => Promise<T>): P
  * tree. Returns the transaction number, or `STALE` to a late writer. The fence is read by a separate
  * statement, which sees what was committed while this one waited for the lock.
  */
-async function lockTree(client: pg.PoolClient, q: GuardedQuery, { rootId, by }: At): Promise<number | Stale> {
+async function lockTree(client: pg.PoolClient, q: Query, { rootId, by }: At): Promise<number | Stale> {
   const lock = `SELECT pg_current_xact_id()::text::bigint AS xid FROM trees
     WHERE root_id = ${client.escapeLiteral(rootId)} FOR UPDATE`;
   const fence = by === null ? "" : `; ${holder(client, rootId, by)}`;

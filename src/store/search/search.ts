@@ -10,10 +10,8 @@ import { draftOf, draftRows, type HitRow, lineageRows } from "./row.ts";
 import { valuesOf, word } from "../column.ts";
 
 /** The part of a search that differs between the databases. */
-export interface SearchDatabase extends Omit<SearchSource<HitRow>, "drafts" | "rows"> {
+export interface SearchDatabase extends Omit<SearchSource<HitRow>, "drafts"> {
   all(statement: Sql): Promise<Row[]>;
-  /** Returns the rows in any order, and only those in the visible scopes. */
-  rows(positions: readonly string[], visible: EntrySearch["visible"]): Promise<HitRow[]>;
   /** Whether all entries have been indexed. */
   isWhole(): Promise<boolean>;
 }
@@ -31,17 +29,9 @@ export async function searchEntries(db: SearchDatabase, search: EntrySearch): Pr
   const drafts: Draft<HitRow>[] = [];
   for (const row of await db.all(draftRows(search))) {
     drafts.push(draftOf(row));
-    await db.breathe();
+    await db.checkTime();
   }
-  const { rows, next, total } = await findEntries(
-    {
-      list: (expression, period, limit) => db.list(expression, period, limit),
-      rows: (positions) => db.rows(positions, search.visible),
-      breathe: () => db.breathe(),
-      drafts,
-    },
-    search,
-  );
+  const { rows, next, total } = await findEntries({ ...db, drafts }, search);
   const { any, all } = search.query;
   const terms = [...any, ...all];
   const lineages = await lineagesOf(db, [...new Set(rows.map(({ entry }) => entry.sessionId))]);
@@ -99,9 +89,9 @@ async function wordsOfNewest(db: SearchDatabase, visible: EntrySearch["visible"]
   const newest = await db.list(within(visible), { from: 0, to: Infinity, past: null }, NEAR_ENTRIES);
   const positions = newest.map(({ position }) => position);
   const words = new Set<string>();
-  for (const { entry } of await db.rows(positions, visible)) {
+  for (const { entry } of await db.rows(positions)) {
     for (const word of wordsOf(searchedText(entry.body).slice(0, NEAR_CHARACTERS))) words.add(word);
-    await db.breathe();
+    await db.checkTime();
   }
   return words;
 }

@@ -7,7 +7,7 @@ import { fileSize } from "../../system/file-size.ts";
 import type { Log } from "../../log.ts";
 import type { EntryIndex } from "../search/entry-index.ts";
 import { IndexUpkeep } from "../search/upkeep.ts";
-import { eventReads, writeEvents } from "../tables/event.ts";
+import { eventReads } from "../tables/event.ts";
 import { isStale, redactWrites, writeOver } from "../around-write.ts";
 import { importsOver } from "../tables/history.ts";
 import { type Listeners, newListeners } from "../listener.ts";
@@ -37,9 +37,9 @@ export interface SqliteOptions {
   readonly log: Log;
   /** The maximum size of the file in pages; beyond it writes are refused as on a full disk. */
   readonly pageCountMax?: number;
-  readonly searchMs?: number;
+  readonly searchMs?: number | undefined;
   /** Further proof that a missing store existed: the person's token and the rollouts. */
-  readonly traces?: { readonly token: string; readonly rollouts: string };
+  readonly traces?: { readonly token?: string; readonly rollouts?: string };
 }
 
 const WRITER_CACHE_KB = 16_000;
@@ -205,34 +205,19 @@ function treeWrite<T>(
   },
   work: (tx: Tx) => Promise<T>,
 ): TreeWrite<T | Stale> {
-  const { rootId, by } = at;
-  const q = new GuardedQuery(at.writer);
-  const tx = new OpenTx(q, rootId, at.index);
+  const { rootId, by, writer } = at;
+  const tx = new OpenTx(writer, rootId, at.index);
   return {
     tx,
     async start() {
-      if (by !== null && (await isStale(q, rootId, by))) {
-        tx.close();
-        q.revoke(ENDED);
-        return STALE;
-      }
+      if (by !== null && (await isStale(writer, rootId, by))) return STALE;
       at.begin();
-      await q.run(sql`INSERT INTO trees (root_id) VALUES (${rootId}) ON CONFLICT DO NOTHING`);
-      const value = await work(tx);
-      tx.close();
-      if (q.failure !== null) throw q.failure;
-      if (tx.events.length > 0) await writeEvents(q, { rootId, xid: at.nextXid() }, tx.events);
-      q.revoke(ENDED);
-      return value;
+      await writer.run(sql`INSERT INTO trees (root_id) VALUES (${rootId}) ON CONFLICT DO NOTHING`);
+      return tx.run(work, at.nextXid);
     },
-    revoke(reason) {
-      tx.close();
-      q.revoke(reason);
-    },
+    revoke: (reason) => tx.revoke(reason),
   };
 }
-
-const ENDED = "The write has ended; its transaction can no longer be used.";
 
 function plainWrite<T>(writer: Connection, work: (q: GuardedQuery) => Promise<T>): Write<T> {
   const q = new GuardedQuery(writer);

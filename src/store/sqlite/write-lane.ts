@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { Refusal } from "../../contract/refusal.ts";
+import { closing, FOREIGN_AWAIT } from "../around-write.ts";
 import { BUSY, codeOf, translated } from "./failure.ts";
 
 /** A write in progress: `start` runs it in a savepoint, `revoke` makes its transaction unusable. */
@@ -23,9 +23,6 @@ const ANSWERS_PER_TURN = 8;
 /** How long to wait for another program's lock, and how often to retry; neither blocks. */
 const BUSY_MS = 5_000;
 const BUSY_RETRY_MS = 10;
-
-const FOREIGN_AWAIT =
-  "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
 
 /**
  * The only way to write. Writes run one after another, each in a savepoint, and share one COMMIT; after it
@@ -71,9 +68,7 @@ export class WriteLane {
   }
 
   run<T>(write: Write<T>): Promise<T> {
-    if (this.#closed) {
-      return Promise.reject(new Refusal("shutting_down", "The store is closing; nothing was changed."));
-    }
+    if (this.#closed) return Promise.reject(closing("changed"));
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ write, resolve: resolve as (value: unknown) => void, reject });
       this.#schedule();

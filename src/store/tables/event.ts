@@ -34,7 +34,6 @@ export async function writeEvents(
   tree: { rootId: string; xid: number },
   added: readonly NewEvent[],
 ): Promise<void> {
-  if (added.length === 0) return;
   const { rootId, xid } = tree;
   const counted = await q.get(sql`UPDATE trees SET seq = seq + ${added.length}, xid = ${xid}
     WHERE root_id = ${rootId} RETURNING seq`);

@@ -82,13 +82,8 @@ export function historyReads(q: Query): HistoryReads {
 export function historyWrites(q: Query, rootId: string, index: EntryIndex): HistoryWrites {
   return {
     async add(record) {
-      const { sizeBytes, changedAt, familyKey, hostKey } = record;
-      const row = await q.get(sql`INSERT INTO history_sessions (${ADDED}) VALUES
-        (${record.key}, ${record.node}, ${record.agent}, ${record.agentId}, ${record.format}, ${record.path},
-        ${JSON.stringify(record.found)}, ${familyKey}, ${hostKey}, ${record.sessionId}, ${record.rootId},
-        ${record.kind}, ${record.stamp}, ${sizeBytes}, 0, 0, ${record.problem}, ${changedAt},
-        ${orNull(record.status)}, ${orNull(record.facts)})
-        ON CONFLICT (key) DO UPDATE SET ${ANEW}
+      const row = await q.get(sql`${added.insert([{ ...record, ...NOT_READ }])}
+        ON CONFLICT (key) DO UPDATE SET ${REPLACED}
           WHERE history_sessions.kind IN ('empty', 'excluded') RETURNING no`);
       const known = row ?? (await q.get(sql`SELECT no FROM history_sessions WHERE key = ${record.key}`));
       return valueOf(known?.[0], number(), "history_sessions.no");
@@ -101,20 +96,23 @@ export function historyWrites(q: Query, rootId: string, index: EntryIndex): Hist
   };
 }
 
-const ADDED = raw(
-  "key, node, agent, agent_id, format, path, found, family_key, host_key, session_id, root_id, kind, stamp, " +
-    "size_bytes, read_bytes, bad_count, problem, changed_at, status, facts",
-);
-const ANEW = raw(
+const { no: _no, ...ADDED } = HISTORY;
+const added = table<Omit<HistoryRecord, "no">>("history_sessions", ADDED);
+const NOT_READ = {
+  readStamp: null,
+  readBytes: 0,
+  missing: null,
+  badCount: 0,
+  bad: null,
+  goneAt: null,
+  place: null,
+} as const;
+const REPLACED = raw(
   ["node", "path", "found", "family_key", "session_id", "root_id", "kind", "stamp", "size_bytes", "problem"]
     .concat(["changed_at", "status", "facts"])
     .map((column) => `${column} = excluded.${column}`)
     .join(", "),
 );
-
-function orNull(value: unknown): string | null {
-  return value === null ? null : JSON.stringify(value);
-}
 
 interface AppendAt {
   readonly no: number;
@@ -144,9 +142,11 @@ async function append(
     const added = await addRefs(q, no, slice);
     const fresh = slice.filter(({ ref }) => added.delete(ref));
     if (fresh.length === 0) continue;
-    const where = { rootId, sessionId, from: first + appended.length };
-    if (isLive) await index.insert(q, recordsOf(where, fresh), { agent, scope });
-    else await q.run(entryRows(where, fresh));
+    const rows = fresh.map(({ ref: _ref, ...entry }, i) => {
+      return { ...entry, rootId, sessionId, index: first + appended.length + i, turnId: null };
+    });
+    if (isLive) await index.insert(q, rows.map(withBody), { agent, scope });
+    else await q.run(importedEntries.insert(rows));
     appended.push(...fresh);
   }
   if (appended.length > 0) {
@@ -157,23 +157,16 @@ async function append(
   return { first, appended };
 }
 
-interface Where {
-  readonly rootId: string;
-  readonly sessionId: string;
-  readonly from: number;
-}
+/** Entries whose body is already JSON text. */
+const importedEntries = table<ImportedRow>(
+  "entries",
+  { ...ENTRY, body: word() },
+  { named: { index: "idx" } },
+);
+type ImportedRow = Omit<EntryRecord, "body"> & { body: string };
 
-function recordsOf({ rootId, sessionId, from }: Where, entries: readonly ImportedEntry[]): EntryRecord[] {
-  return entries.map(({ author, kind, isSubagent, at, body }, i) => {
-    const own = {
-      author,
-      kind,
-      isSubagent,
-      at,
-      body: valueOf(body, ENTRY.body, "the body of an imported entry"),
-    };
-    return { rootId, sessionId, index: from + i, turnId: null, ...own };
-  });
+function withBody({ body, ...row }: ImportedRow): EntryRecord {
+  return { ...row, body: valueOf(body, ENTRY.body, "the body of an imported entry") };
 }
 
 /** Returns the refs that the session did not have. */
@@ -184,24 +177,6 @@ async function addRefs(q: Query, no: number, entries: readonly ImportedEntry[]):
     params: entries.flatMap(({ ref }) => [no, ref]),
   });
   return new Set(rows.map(only(number())));
-}
-
-function entryRows(at: Where, entries: readonly ImportedEntry[]): Sql {
-  const width = "(?, ?, ?, NULL, ?, ?, ?, ?, ?)";
-  return {
-    text: `INSERT INTO entries (root_id, session_id, idx, turn_id, author, kind, is_subagent, at, body)
-      VALUES ${entries.map(() => width).join(", ")}`,
-    params: entries.flatMap(({ author, kind, isSubagent, at: time, body }, i) => [
-      at.rootId,
-      at.sessionId,
-      at.from + i,
-      author,
-      kind,
-      isSubagent ? 1 : 0,
-      time,
-      body,
-    ]),
-  };
 }
 
 const folderOf = readerOf(FOLDER_COUNT);

@@ -72,12 +72,7 @@ export function sessionReads(q: Query): SessionReads {
   };
 }
 
-type FamilyReads = Pick<
-  SessionReads,
-  "children" | "awaitedChildren" | "openChildren" | "tree" | "treeUsage" | "openCount" | "spawnedSince"
->;
-
-function familyReads(q: Query): FamilyReads {
+function familyReads(q: Query) {
   const { many } = reading(q, sessions.record);
   const names = reading(q, NAMES.record).many;
   const count = (statement: Sql) => numberOf(q, statement);
@@ -106,7 +101,7 @@ function familyReads(q: Query): FamilyReads {
     spawnedSince: (rootId, at) =>
       count(sql`SELECT count(*) FROM sessions
         WHERE root_id = ${rootId} AND created_at >= ${at} AND parent_id IS NOT NULL`),
-  };
+  } satisfies Partial<SessionReads>;
 }
 
 /** Redacts a session's spawn settings, except the steps of its chain that have yet to begin. */

@@ -26,7 +26,7 @@ const AT_ONCE = 2;
 const IDLE_MS = 20_000;
 const CONNECT_MS = 5_000;
 /** Ranking runs on the event loop, so it yields after this long. */
-const BREATH_MS = 2;
+const YIELD_MS = 2;
 const CANCELLED = "57014";
 
 /**
@@ -39,7 +39,7 @@ export class Searches {
   readonly #limitMs: number;
   #pool: pg.Pool | null = null;
 
-  constructor(address: Address, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number }) {
+  constructor(address: Address, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number | undefined }) {
     this.#address = address;
     this.#log = log;
     // Only the server knows the CPU time, so this limits the elapsed time.
@@ -52,7 +52,7 @@ export class Searches {
     const pool = this.#pool;
     const ask = (): Promise<EntryFound> =>
       withClient(pool, (client) =>
-        searchEntries(sourceOver(client, performance.now() + this.#limitMs), search),
+        searchEntries(sourceOver(client, search, performance.now() + this.#limitMs), search),
       );
     try {
       // Retried once, because idle connections break when a server restarts.
@@ -84,8 +84,8 @@ export class Searches {
   }
 }
 
-function sourceOver(client: pg.ClientBase, deadline: number): SearchDatabase {
-  let breathed = performance.now();
+function sourceOver(client: pg.ClientBase, { visible }: EntrySearch, deadline: number): SearchDatabase {
+  let yieldedAt = performance.now();
   // An unnamed statement is planned for its actual parameters: the best plan depends on how common the words
   // are.
   const all = async (statement: Sql): Promise<Row[]> => {
@@ -93,15 +93,15 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchDatabase {
     const values = [...statement.params];
     return (await client.query<unknown[]>({ text, values, rowMode: "array" } as pg.QueryArrayConfig)).rows;
   };
-  const breathe = async (): Promise<void> => {
+  const checkTime = async (): Promise<void> => {
     const now = performance.now();
     if (now > deadline) throw tooLong();
-    if (now - breathed < BREATH_MS) return;
+    if (now - yieldedAt < YIELD_MS) return;
     await new Promise((resolve) => setImmediate(resolve));
-    breathed = performance.now();
+    yieldedAt = performance.now();
   };
   const fits = async (position: string, expression: Expression): Promise<boolean> => {
-    await breathe();
+    await checkTime();
     const { sessionId, index } = keyOf(position);
     const rows = await all(sql`${indexedRows} WHERE e.session_id = ${sessionId} AND e.idx = ${index}`);
     return rows
@@ -127,14 +127,14 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchDatabase {
         if (rows.length < limit || found.length >= limit) return found.slice(0, limit);
       }
     },
-    async rows(positions, visible) {
+    async rows(positions) {
       const rows = await all(hitRows(positions, visible));
       return rows.map((row) => hitRow(positionOf(row), row.slice(3)));
     },
     async isWhole() {
       return (await all(sql`SELECT 1 FROM entries WHERE words IS NULL LIMIT 1`)).length === 0;
     },
-    breathe,
+    checkTime,
   };
 }
 

@@ -1,9 +1,10 @@
 import type { Worker } from "node:worker_threads";
 import { Refusal } from "../../../contract/refusal.ts";
+import { closing } from "../../around-write.ts";
 import type { Log } from "../../../log.ts";
 import type { EntryFound, EntrySearch } from "../../port/store.ts";
 import { SEARCH_MS, tooLong, WAITING_TIMES } from "../../search/row.ts";
-import type { Ask, Told } from "./worker.ts";
+import type { Ask, Reply } from "./worker.ts";
 
 const AT_ONCE = 2;
 /** The maximum number of waiting searches; further ones are refused. */
@@ -39,14 +40,14 @@ export class Searches {
   #paused: Promise<void> | null = null;
   #isClosed = false;
 
-  constructor(path: string, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number }) {
+  constructor(path: string, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number | undefined }) {
     this.#path = path;
     this.#log = log;
     this.#searchMs = searchMs;
   }
 
   run(search: EntrySearch): Promise<EntryFound> {
-    if (this.#isClosed) return Promise.reject(closing());
+    if (this.#isClosed) return Promise.reject(closing("searched"));
     if (this.#waiting.length >= WAITING_MAX) {
       return Promise.reject(
         new Refusal("store_busy", `${WAITING_MAX} searches are waiting already. Try again in a moment.`),
@@ -71,7 +72,7 @@ export class Searches {
   /** Refuses waiting searches, lets running ones finish, and ends the threads. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const waiting of this.#waiting.splice(0)) waiting.reject(closing());
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(closing("searched"));
     await Promise.all([...this.#threads].map((thread) => this.#end(thread)));
   }
 
@@ -104,20 +105,20 @@ export class Searches {
     doing?.reject(tooLong());
   }
 
-  #heard(thread: Thread, told: Told): void {
-    if (told === "ready") thread.isReady = true;
+  #heard(thread: Thread, reply: Reply): void {
+    if (reply === "ready") thread.isReady = true;
     else if (thread.doing !== null) {
       const { doing } = thread;
       thread.doing = null;
-      if ("found" in told) doing.resolve(JSON.parse(told.found) as EntryFound);
-      else if ("refusal" in told) doing.reject(new Refusal(told.refusal.code, told.refusal.message));
-      else doing.reject(new Error(`a search failed: ${told.error}`));
+      if ("found" in reply) doing.resolve(JSON.parse(reply.found) as EntryFound);
+      else if ("refusal" in reply) doing.reject(new Refusal(reply.refusal.code, reply.refusal.message));
+      else doing.reject(new Error(`a search failed: ${reply.error}`));
     }
-    this.#rest(thread);
+    this.#idle(thread);
     this.#next();
   }
 
-  #rest(thread: Thread): void {
+  #idle(thread: Thread): void {
     if (thread.timer !== null) clearTimeout(thread.timer);
     thread.timer = setTimeout(() => void this.#end(thread), IDLE_MS);
     thread.timer.unref();
@@ -134,7 +135,7 @@ export class Searches {
     });
     const thread: Thread = { worker, isReady: false, doing: null, timer: null };
     this.#threads.add(thread);
-    worker.on("message", (told: Told) => this.#heard(thread, told));
+    worker.on("message", (reply: Reply) => this.#heard(thread, reply));
     worker.on("error", (error) => {
       this.#log.warn({ error: String(error) }, "a search thread failed; the next search starts another");
       this.#failed(thread, error);
@@ -142,17 +143,17 @@ export class Searches {
     worker.on("exit", () => {
       if (thread.timer !== null) clearTimeout(thread.timer);
       this.#threads.delete(thread);
-      thread.doing?.reject(closing());
+      thread.doing?.reject(closing("searched"));
       if (!this.#isClosed) this.#next();
     });
   }
 
   /** If a thread cannot even start, rejects all waiting searches: otherwise it would be restarted forever. */
   #failed(thread: Thread, error: unknown): void {
-    const told = thread.isReady ? [thread.doing] : this.#waiting.splice(0);
+    const failed = thread.isReady ? [thread.doing] : this.#waiting.splice(0);
     thread.isReady = false;
     thread.doing = null;
-    for (const waiting of told) waiting?.reject(error);
+    for (const waiting of failed) waiting?.reject(error);
   }
 
   async #end(thread: Thread): Promise<void> {
@@ -162,8 +163,4 @@ export class Searches {
     thread.worker.postMessage("close" satisfies Ask);
     await gone;
   }
-}
-
-function closing(): Refusal {
-  return new Refusal("shutting_down", "The store is closing; nothing was searched.");
 }

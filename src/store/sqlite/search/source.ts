@@ -2,6 +2,7 @@ import type { Expression } from "../../../search/expression.ts";
 import type { Term } from "../../../search/query.ts";
 import { hitColumns, hitRow, tooLong } from "../../search/row.ts";
 import type { Candidate } from "../../../search/rank.ts";
+import type { EntrySearch } from "../../port/store.ts";
 import type { SearchDatabase } from "../../search/search.ts";
 import { within } from "../../tables/session.ts";
 import { number, valueOf } from "../../column.ts";
@@ -11,7 +12,7 @@ import { DOCS_PER_SECOND, firstDocOf } from "./entry-index.ts";
 const LAST_DOC = Number.MAX_SAFE_INTEGER;
 
 /** Lets a search read the embedded store. A position is an entry's index number, which grows with time. */
-export function sqliteSource(q: Query, isOver: () => boolean): SearchDatabase {
+export function sqliteSource(q: Query, { visible }: EntrySearch, isOver: () => boolean): SearchDatabase {
   return {
     all: (statement) => q.all(statement),
     async list(expression, { from, to, past }, limit) {
@@ -20,7 +21,7 @@ export function sqliteSource(q: Query, isOver: () => boolean): SearchDatabase {
       const rows = await q.all(listed(expression, { least: firstDocOf(from), below, limit }));
       return rows.map((row) => candidate(valueOf(row[0], number())));
     },
-    async rows(positions, visible) {
+    async rows(positions) {
       const rows = await q.all(sql`SELECT e.doc, ${hitColumns}
         FROM entries e JOIN sessions s ON s.id = e.session_id LEFT JOIN turns t ON t.id = e.turn_id
         WHERE e.doc IN ${list(positions.map(Number))} AND ${within(visible)}`);
@@ -29,7 +30,7 @@ export function sqliteSource(q: Query, isOver: () => boolean): SearchDatabase {
     async isWhole() {
       return (await q.get(sql`SELECT 1 FROM entries WHERE doc IS NULL LIMIT 1`)) === null;
     },
-    async breathe() {
+    async checkTime() {
       if (isOver()) throw tooLong();
     },
   };

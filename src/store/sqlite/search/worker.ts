@@ -10,7 +10,7 @@ import { sqliteSource } from "./source.ts";
 
 export type Ask = { readonly search: EntrySearch; readonly ms: number } | "close";
 
-export type Told =
+export type Reply =
   | "ready"
   /** JSON, because copying an object between threads takes several times as long. */
   | { readonly found: string }
@@ -36,14 +36,14 @@ parentPort?.on("message", (ask: Ask) => {
     parentPort?.close();
     return;
   }
-  void answer(ask).then((told) => parentPort?.postMessage(told));
+  void answer(ask).then((reply) => parentPort?.postMessage(reply));
 });
-parentPort?.postMessage("ready" satisfies Told);
+parentPort?.postMessage("ready" satisfies Reply);
 
-async function answer({ search, ms }: Exclude<Ask, "close">): Promise<Told> {
+async function answer({ search, ms }: Exclude<Ask, "close">): Promise<Reply> {
   try {
     await connection.run(sql`BEGIN`);
-    const found = await searchEntries(sqliteSource(connection, hasWorked(ms)), search);
+    const found = await searchEntries(sqliteSource(connection, search, hasWorked(ms)), search);
     return { found: JSON.stringify(found) };
   } catch (error) {
     if (error instanceof Refusal) return { refusal: { code: error.code, message: error.message } };
