@@ -179,7 +179,7 @@ describe("bad input is refused with what is wrong, what is allowed and what next
     const long: Expected = {
       code: "prompt_too_large",
       says: [
-        /^The prompt has 2001 bytes and 2000 is the most\. Put the material into a file and name its path\.$/,
+        /^The prompt has 2001 bytes; the limit is 2000\. Put the material into a file and name its path\.$/,
       ],
       details: { bytes: 2001, max: 2000 },
     };

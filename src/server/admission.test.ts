@@ -151,7 +151,10 @@ describe("over its capacity", () => {
     const params = { name: "wait_session", arguments: {} };
     const body = JSON.stringify({ jsonrpc: "2.0", id: "w", method: "tools/call", params });
     const refused = await ask("/mcp", "many", { method: "POST", body });
-    assert.match(await refused.text(), /"id":"w".*"isError":true.*busy: This session waits/);
+    assert.match(
+      await refused.text(),
+      /"id":"w".*"isError":true.*busy: This session has too many waiting calls/,
+    );
     held.resolve();
     await Promise.all(waits);
   });

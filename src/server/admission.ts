@@ -48,10 +48,9 @@ export class Admission {
     const own = caller.kind === "session" ? countOf(this.#sessions, caller.id) : null;
     if (!isStop) {
       if (own !== null && own.short >= ROOM.session)
-        throw busy("This session has as many calls under way as it may");
-      if (kind.short >= ROOM.kind) throw busy("The daemon has as many requests under way as it can take");
-      if (isWrite && writesWaiting >= ROOM.writes)
-        throw busy("The store has as many changes waiting as it can take");
+        throw busy("This session has too many calls in progress");
+      if (kind.short >= ROOM.kind) throw busy("The daemon has too many requests in progress");
+      if (isWrite && writesWaiting >= ROOM.writes) throw busy("Too many changes are waiting for the store");
     }
     const counts = own === null ? [kind] : [kind, own];
     let as: keyof Count | null = "short";
@@ -63,9 +62,8 @@ export class Admission {
     };
     const becomeLong = (): void => {
       if (as !== "short") return;
-      if (own !== null && own.long >= ROOM.sessionLong)
-        throw busy("This session waits in as many calls as it may");
-      if (kind.long >= ROOM.kindLong) throw busy("As many callers wait as the daemon can take");
+      if (own !== null && own.long >= ROOM.sessionLong) throw busy("This session has too many waiting calls");
+      if (kind.long >= ROOM.kindLong) throw busy("Too many callers are waiting");
       change(counts, "short", -1);
       change(counts, "long", 1);
       as = "long";

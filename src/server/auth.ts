@@ -80,12 +80,12 @@ export class Authenticator {
   async #admit(caller: CallerContext | null, token: string, socket: Socket): Promise<CallerContext> {
     if (caller === null) {
       this.#people.delete(token);
-      throw unauthorized("The token is not valid, or no longer");
+      throw unauthorized("The token is not valid or was revoked");
     }
     if (caller.kind !== "session" && (await this.#isAgent(socket))) {
       throw new Refusal(
         "caller_is_agent",
-        "This token is a person's, but a session of ours presents it; a session asks with its own token, through its Kinfold tools.",
+        "This is a person's token, but a process of a session sent it. A session uses its own token, through its Kinfold tools.",
       );
     }
     if (caller.kind === "person") this.#remember(token, caller);
@@ -124,7 +124,7 @@ function unauthorized(what: string): Refusal {
 function hostRefused(rule: HostRule): Refusal {
   return new Refusal(
     "host_refused",
-    `The Host header is not one this daemon answers to; use ${rule.scheme}://127.0.0.1:${rule.port}, or add the name to allowHosts.`,
+    `The daemon does not accept this Host header; use ${rule.scheme}://127.0.0.1:${rule.port}, or add the name to allowHosts.`,
   );
 }
 

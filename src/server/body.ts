@@ -150,7 +150,7 @@ export function isWithinShape(text: string): boolean {
 function tooDeep(): Refusal {
   return new Refusal(
     "invalid_input",
-    `The JSON nests deeper than ${JSON_DEPTH_MAX} levels; send it flatter, or what is nested as text.`,
+    `The JSON nests deeper than ${JSON_DEPTH_MAX} levels; send fewer levels, or send the nested part as text.`,
     { depthMax: JSON_DEPTH_MAX },
   );
 }
@@ -158,7 +158,7 @@ function tooDeep(): Refusal {
 function tooMany(): Refusal {
   return new Refusal(
     "invalid_input",
-    `The JSON has more than ${JSON_ITEMS_MAX.toLocaleString("en")} fields and items; send fewer at a time, or what is long as text.`,
+    `The JSON has more than ${JSON_ITEMS_MAX.toLocaleString("en")} fields and items; send fewer at a time, or send the long part as text.`,
     { itemsMax: JSON_ITEMS_MAX },
   );
 }

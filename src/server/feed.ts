@@ -37,7 +37,7 @@ function requestOf(c: Context<Env>, signal: AbortSignal): FeedRequest {
   for (const [name, values] of Object.entries(query)) {
     if (!PARAMETERS.includes(name)) throw unknownField(name, PARAMETERS);
     if (values.length > 1)
-      throw new Refusal("invalid_input", `${name} stands twice in the address.`, { field: name });
+      throw new Refusal("invalid_input", `${name} is given twice in the address.`, { field: name });
   }
   const one = (name: string): string | null => query[name]?.[0] || null;
   // On a reconnect, Last-Event-ID is newer than the cursor in the address.
@@ -62,7 +62,7 @@ async function pump(
       isRead = await writer.write(chunk.text);
     }
   } catch (error) {
-    if (!request.signal.aborted) writer.last(farewell(error, log));
+    if (!request.signal.aborted) writer.last(lastMessage(error, log));
   } finally {
     clearInterval(beat);
     writer.end();
@@ -113,7 +113,7 @@ function render(batch: FeedBatch): string {
 }
 
 /** Builds the last message. After a reset the empty id makes a browser forget its cursor. */
-function farewell(error: unknown, log: Log): string {
+function lastMessage(error: unknown, log: Log): string {
   const refusal = refusalOf(error, log);
   const data = JSON.stringify(refusalBody(refusal));
   return refusal.code === "feed_reset"

@@ -76,8 +76,12 @@ function otherMethod(method: string, allowed: readonly string[]): Response {
     ", ",
   );
   if (method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
-  const refusal = new Refusal("method_not_allowed", `${method} is not for this address; allowed: ${allow}.`, {
-    allow,
-  });
+  const refusal = new Refusal(
+    "method_not_allowed",
+    `${method} is not allowed at this address; allowed: ${allow}.`,
+    {
+      allow,
+    },
+  );
   return Response.json(refusalBody(refusal), { status: refusal.status, headers: { allow } });
 }

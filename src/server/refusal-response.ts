@@ -28,6 +28,6 @@ export function refusalHeaders(refusal: Refusal): Record<string, string> {
 /** Turns an error into a refusal. A bug is logged in full; its details are not shown to the caller. */
 export function refusalOf(error: unknown, log: Log): Refusal {
   if (error instanceof Refusal) return error;
-  log.error({ err: error }, "a request met a bug");
-  return new Refusal("internal", "Kinfold met a bug while answering; the daemon's log has the details.");
+  log.error({ err: error }, "request failed with an internal error");
+  return new Refusal("internal", "Kinfold failed with an internal error; the daemon's log has the details.");
 }

@@ -87,7 +87,7 @@ describe("an answer", () => {
     const one = new HttpRequest({ caller: known(person), token: "t", outgoing, log, admitted });
     one.onLost(() => Promise.reject(new Error("store away")));
     client.destroy();
-    assert.match(await said.promise, /could not be taken back/);
+    assert.match(await said.promise, /could not take back a lost reply/);
   });
 });
 

@@ -82,7 +82,7 @@ export class HttpRequest {
   }
 
   #run(run: () => Promise<void>): void {
-    run().catch((error: unknown) => this.#log.error({ err: error }, "a lost reply could not be taken back"));
+    run().catch((error: unknown) => this.#log.error({ err: error }, "could not take back a lost reply"));
   }
 }
 
@@ -131,7 +131,7 @@ export class OpenHttpRequests {
         const refusal = new Refusal("unauthorized", "The token is no longer valid.");
         for (const request of requests) request.end(refusal);
       } catch (error) {
-        this.#log.warn({ err: error }, "a token could not be looked up again; its streams stay open");
+        this.#log.warn({ err: error }, "could not check a token again; its requests stay open");
       }
     }
   }

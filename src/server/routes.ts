@@ -91,7 +91,7 @@ async function ask(request: HttpRequest, row: Row, input: object): Promise<unkno
     const by = { kind: request.caller.kind, id: request.caller.id };
     row.log.info(
       { operation: row.name, by, ms: Math.round(performance.now() - startedAt) },
-      "asked over HTTP",
+      "request over HTTP",
     );
   }
   if (request.ending !== null && request.isLong) throw request.ending;
@@ -123,7 +123,8 @@ function fromQuery(c: Ctx, spec: OperationSpec): Record<string, unknown> {
   for (const [key, values] of Object.entries(c.req.queries())) {
     const field = key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
     if (!known.includes(field)) throw unknownField(key, queryNames(c, spec));
-    if (values.length > 1 || Object.hasOwn(input, field)) throw badField(key, "stands twice in the address");
+    if (values.length > 1 || Object.hasOwn(input, field))
+      throw badField(key, "is given twice in the address");
     if (values[0] === "") throw badField(key, "is empty; leave it out or give it a value");
     input[field] = values[0];
   }

@@ -4,7 +4,6 @@ import type { OperationDeps } from "../deps.ts";
 import { callerSession } from "./authority.ts";
 import { describe } from "../read/view.ts";
 import type { CallerContext } from "../port.ts";
-import type { Visible } from "../../domain/permission.ts";
 
 /** The most sessions that the store returns for one reference. */
 const CANDIDATES_MAX = 10;
@@ -17,7 +16,7 @@ export async function resolve(
 ): Promise<SessionRecord> {
   const self = callerSession(caller);
   if (self?.id === ref) return self;
-  const found = await lookUp(deps, caller, { self, ref });
+  const found = await candidates(deps, caller, { self, ref });
   const own = found.filter((session) => isFamily(self, session));
   if (own.length === 0 && found.length > 0) throw notFamily(found[0]!);
   return one(deps, caller, { self, ref, visible: own });
@@ -30,7 +29,7 @@ export async function resolveInScope(
   ref: string,
 ): Promise<SessionRecord> {
   const self = callerSession(caller);
-  return one(deps, caller, { self, ref, visible: await lookUp(deps, caller, { self, ref }) });
+  return one(deps, caller, { self, ref, visible: await candidates(deps, caller, { self, ref }) });
 }
 
 /** Returns whether a caller may open a session that it sees; a session only in its own tree. */
@@ -38,20 +37,11 @@ export function isFamily(self: SessionRecord | null, session: { rootId: string }
   return self === null || session.rootId === self.rootId;
 }
 
-function lookUp(
-  deps: OperationDeps,
-  caller: CallerContext,
-  { self, ref }: { self: SessionRecord | null; ref: string },
-): Promise<SessionRecord[]> {
-  return candidates(deps, { self, sight: caller.visible, ref });
-}
-
 async function one(
   deps: OperationDeps,
   caller: CallerContext,
-  of: { self: SessionRecord | null; ref: string; visible: readonly SessionRecord[] },
+  { self, ref, visible }: Wanted & { readonly visible: readonly SessionRecord[] },
 ): Promise<SessionRecord> {
-  const { self, ref, visible } = of;
   const exact = visible.find((session) => session.id === ref);
   if (exact !== undefined) return exact;
   const byName = visible.filter((session) => session.name === ref);
@@ -60,7 +50,7 @@ async function one(
     meant(byName.filter((session) => session.rootId === self?.rootId)) ??
     meant(byName);
   const fitting = named ?? (visible.length === 0 ? null : visible);
-  if (fitting === null) throw await unknown(deps, { self, sight: caller.visible, ref });
+  if (fitting === null) throw await unknown(deps, caller, { self, ref });
   if (fitting.length === 1) return fitting[0]!;
   const ids = fitting.map((session) => session.id);
   throw new Refusal(
@@ -73,7 +63,7 @@ async function one(
 function notFamily(session: SessionRecord): Refusal {
   return new Refusal(
     "forbidden",
-    `${describe(session)} is of another family, and only that family may open it: session_search shows excerpts of it; list_sessions shows your family.`,
+    `${describe(session)} belongs to another family, and only that family may open it. session_search shows excerpts; list_sessions shows your family.`,
     { sessionId: session.id },
   );
 }
@@ -87,13 +77,16 @@ function meant(named: readonly SessionRecord[]): readonly SessionRecord[] | null
 
 interface Wanted {
   readonly self: SessionRecord | null;
-  readonly sight: Visible;
   readonly ref: string;
 }
 
 /** Adds the caller's own family first: more sessions may share a name than the store returns. */
-async function candidates(deps: OperationDeps, { self, sight, ref }: Wanted): Promise<SessionRecord[]> {
-  const found = await deps.store.read.sessions.byRef(ref, sight);
+async function candidates(
+  deps: OperationDeps,
+  { visible }: CallerContext,
+  { self, ref }: Wanted,
+): Promise<SessionRecord[]> {
+  const found = await deps.store.read.sessions.byRef(ref, visible);
   if (self === null || found.length < CANDIDATES_MAX) return found;
   const family = await deps.store.read.sessions.tree(self.rootId);
   const named = family.filter((session) => session.name === ref);
@@ -125,10 +118,14 @@ export async function requireBelow(
   );
 }
 
-async function unknown(deps: OperationDeps, { self, sight, ref }: Wanted): Promise<Refusal> {
+async function unknown(
+  deps: OperationDeps,
+  { visible }: CallerContext,
+  { self, ref }: Wanted,
+): Promise<Refusal> {
   const near =
     self === null
-      ? await deps.store.read.sessions.list({ visible: sight, limit: 5 })
+      ? await deps.store.read.sessions.list({ visible, limit: 5 })
       : await deps.store.read.sessions.children(self.id);
   const names = near.slice(-5).map((session) => session.name ?? session.shortId);
   const none = self === null ? "There are none yet." : "You have no children yet.";

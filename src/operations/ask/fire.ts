@@ -62,12 +62,12 @@ export const fire: Handler<"fire"> = async (deps, caller, { input }) => {
     await tx.messages.move(sent.id, ["queued"], { ...keys, metadata: { ...sent.metadata, ...from } });
     return { message: sent, existing: false };
   });
-  const told = await delivered(deps, target, message);
+  const delivery = await delivered(deps, target, message);
   return {
     triggerId: String(message.metadata["triggerId"] ?? ""),
     sessionId: target.id,
     name: target.name,
-    delivered: told.delivered,
+    delivered: delivery.delivered,
     existing,
   };
 };
@@ -83,7 +83,7 @@ function refusePayload(input: InputOf<"fire">): void {
   if (bytes <= PAYLOAD_BYTES_MAX) return;
   throw new Refusal(
     "prompt_too_large",
-    `The payload has ${bytes} bytes and ${PAYLOAD_BYTES_MAX} is the most. Put the material into a file and name its path.`,
+    `The payload has ${bytes} bytes; the limit is ${PAYLOAD_BYTES_MAX}. Put the material into a file and name its path.`,
     { bytes, max: PAYLOAD_BYTES_MAX },
   );
 }

@@ -11,9 +11,9 @@ import type { Reads, TriggerRecord } from "../../store/port/store.ts";
  * redacted texts, because the recorded answer is redacted.
  */
 export function isRepeated(trigger: TriggerRecord, answer: Answer, key: string | undefined): boolean {
-  const { answer: stands, status } = trigger;
-  if (key === undefined || status !== "answered" || stands === null) return false;
-  return wordsOf(stands) === wordsOf(answer);
+  const { answer: recorded, status } = trigger;
+  if (key === undefined || status !== "answered" || recorded === null) return false;
+  return wordsOf(recorded) === wordsOf(answer);
 }
 
 function wordsOf({ callerId, action, response, answers }: Answer): string {
@@ -36,7 +36,7 @@ export async function tooLate(reads: Pick<Reads, "triggers">, trigger: TriggerRe
 function withdrawn(successor: TriggerRecord | null, status: string): Refusal {
   const gone = "It was withdrawn: the process that asked is gone, or the session was cancelled.";
   if (successor === null) {
-    return new Refusal("already_answered", `${gone} If it asks again you will be told.`, { status });
+    return new Refusal("already_answered", `${gone} If it asks again, you will get a message.`, { status });
   }
   const id = shortId(successor.id);
   return new Refusal(

@@ -227,7 +227,7 @@ function requireAuthority(caller: CallerContext, type: string, action: string | 
   if (self?.effective.permission === "full") return;
   throw new Refusal(
     "may_not_allow",
-    `You may do this only when asked yourself (your permission is "${self?.effective.permission}"), so you cannot allow it. Deny it, or pass it on with escalate_trigger.`,
+    `You may do this only when asked yourself (your permission is "${self?.effective.permission}"), so you may not allow it. Deny it, or pass it on with escalate_trigger.`,
   );
 }
 

@@ -56,15 +56,15 @@ class Follow {
   readonly #deps: OperationDeps;
   readonly #sent = new Map<string, number>();
   readonly #visible = new Map<string, boolean>();
-  readonly #sight: Visible;
+  readonly #scopes: Visible;
   readonly #sessionId: string | null;
   #rootId: string | null = null;
   #from = 0;
   #xmin = 0;
 
-  private constructor(deps: OperationDeps, sight: Visible, sessionId: string | null) {
+  private constructor(deps: OperationDeps, scopes: Visible, sessionId: string | null) {
     this.#deps = deps;
-    this.#sight = sight;
+    this.#scopes = scopes;
     this.#sessionId = sessionId;
   }
 
@@ -87,13 +87,13 @@ class Follow {
     if (this.#rootId !== null) this.#sent.set(this.#rootId, row?.seq ?? 0);
     if (after === null) return;
     const [epoch, first = "", second, ...more] = after.split(".");
-    if (epoch !== this.#deps.store.epoch) throw reset("of another life of the store");
+    if (epoch !== this.#deps.store.epoch) throw reset("from another epoch of the store");
     if (this.#rootId === null) {
-      if (second !== undefined) throw reset("of one tree, and this feed is of all");
+      if (second !== undefined) throw reset("for one tree, but this feed covers all trees");
       this.#from = this.#xmin = numberOf(first, xmin);
       return;
     }
-    if (first !== this.#rootId || more.length > 0) throw reset("not of this tree");
+    if (first !== this.#rootId || more.length > 0) throw reset("for another tree");
     this.#sent.set(this.#rootId, numberOf(second ?? "", row?.seq ?? 0));
   }
 
@@ -166,11 +166,11 @@ class Follow {
   }
 
   async #maySee(rootId: string): Promise<boolean> {
-    if (this.#sight === "all") return true;
+    if (this.#scopes === "all") return true;
     const known = this.#visible.get(rootId);
     if (known !== undefined) return known;
     const root = await this.#deps.store.read.sessions.byId(rootId);
-    const visible = root !== null && sees(this.#sight, root.scope);
+    const visible = root !== null && sees(this.#scopes, root.scope);
     this.#visible.set(rootId, visible);
     return visible;
   }
@@ -178,7 +178,7 @@ class Follow {
   #wants(fragment: Fragment): boolean {
     if (this.#sessionId !== null) return fragment.sessionId === this.#sessionId;
     if (this.#rootId !== null) return fragment.rootId === this.#rootId;
-    return this.#sight === "all" || this.#visible.get(fragment.rootId) === true;
+    return this.#scopes === "all" || this.#visible.get(fragment.rootId) === true;
   }
 
   cursor(seq: number | null = null): string {
@@ -188,7 +188,7 @@ class Follow {
   }
 }
 
-const PRUNED = "older than what is kept";
+const PRUNED = "older than the events that are kept";
 
 /** A tree with the number of its last event. */
 type Numbered = Pick<TreeRecord, "rootId" | "seq">;
@@ -200,7 +200,7 @@ function viewEvent({ xid: _, ...event }: EventRecord): Event {
 /** A number beyond the last one was never sent: following it would skip events. */
 function numberOf(text: string, last: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
-  if (value > last) throw reset("not one this feed gave");
+  if (value > last) throw reset("not from this feed");
   return value;
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout as rest } from "node:timers/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
 import { newScan } from "../../domain/imported.ts";
 import type { HistoryReader, UserHome } from "../../history/port.ts";
@@ -50,7 +50,7 @@ async function countOf(
       }
     }
   })();
-  const timeUp = rest(COUNT_MS, undefined, { ref: false });
+  const timeUp = pause(COUNT_MS, undefined, { ref: false });
   await Promise.race([counting, timeUp]);
   return { agent: reader.agent, sessions };
 }

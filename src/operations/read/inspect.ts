@@ -96,7 +96,7 @@ async function wholeMessage(
 }
 
 const NOT_OURS =
-  "It was read from disk: what it was given stands in its own transcript, and Kinfold gave it nothing.";
+  "It was read from disk: its own transcript shows what it was given; Kinfold gave it nothing.";
 
 /** Returns the context the session was given, and the parts that did not fit. */
 async function inheritedText(deps: OperationDeps, session: SessionRecord): Promise<string> {

@@ -151,7 +151,7 @@ async function find(
   if (session.cwd === project.cwd) return { project, session };
   throw new Refusal(
     "not_found",
-    `Session ${session.shortId} is not of project "${project.name}": it works in ${session.cwd}.`,
+    `Session ${session.shortId} does not belong to project "${project.name}": it works in ${session.cwd}.`,
     { projectId: projectId(session.cwd) },
   );
 }

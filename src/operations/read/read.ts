@@ -165,7 +165,7 @@ export const family: Handler<"family"> = async (deps, caller, { input }) => {
 
 export const backup: Handler<"backup"> = async (deps, _caller, { input }) => {
   if (!path.isAbsolute(input.path)) {
-    const text = `"${input.path}" is not an absolute path, and the daemon has a working folder of its own. Name the file from / on.`;
+    const text = `"${input.path}" is not an absolute path, and the daemon has another working folder. Give the full path of the file.`;
     throw new Refusal("invalid_input", text, { field: "path" });
   }
   const target = path.normalize(input.path);

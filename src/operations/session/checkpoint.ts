@@ -61,7 +61,7 @@ function refuseSecretNames(constraints: Readonly<Record<string, string>>): void 
   if (name === undefined) return;
   throw new Refusal(
     "invalid_input",
-    `A constraint named "${name}" would be kept as a secret, unreadable. Choose another name, such as "no-${name}".`,
+    `A constraint named "${name}" would be redacted as a secret. Choose another name, such as "no-${name}".`,
     { constraint: name },
   );
 }

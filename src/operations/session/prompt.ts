@@ -47,14 +47,8 @@ export const tell: Handler<"tell"> = async (deps, caller, { input }) => {
     key: input.key ?? null,
     metadata: input.restart ? { restart: true } : {},
   });
-  const told = await delivered(deps, session, message);
-  return {
-    messageId: message.id,
-    sessionId: session.id,
-    name: session.name,
-    existing,
-    ...told,
-  };
+  const delivery = await delivered(deps, session, message);
+  return { messageId: message.id, sessionId: session.id, name: session.name, existing, ...delivery };
 };
 
 interface Sending {

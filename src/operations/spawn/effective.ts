@@ -95,7 +95,7 @@ export function refusePrompt(deps: OperationDeps, prompt: string, counts?: Parti
   if (bytes <= max) return;
   throw new Refusal(
     "prompt_too_large",
-    `The prompt has ${bytes} bytes and ${max} is the most. Put the material into a file and name its path.`,
+    `The prompt has ${bytes} bytes; the limit is ${max}. Put the material into a file and name its path.`,
     { bytes, max },
   );
 }

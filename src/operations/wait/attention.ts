@@ -38,8 +38,8 @@ async function parkedBelow(
     const isBelowThem = of.ids.includes(session.id) || (await isUnder(deps, session.id, of.ids));
     const error = isBelowThem ? await parkedError(read, session) : null;
     if (error === null || of.shown.includes(shortId(error.id))) continue;
-    const told = await read.messages.ofSession(self.id, ["taken", "landed"]);
-    if (!told.some((message) => message.metadata["triggerId"] === error.id)) fresh.push(error);
+    const received = await read.messages.ofSession(self.id, ["taken", "landed"]);
+    if (!received.some((message) => message.metadata["triggerId"] === error.id)) fresh.push(error);
   }
   return fresh;
 }
@@ -60,7 +60,8 @@ export async function takeAttention(
       const message = messages.find((each) => each.metadata["triggerId"] === trigger.id);
       if (session === null) continue;
       if (message === undefined) {
-        if (trigger.type === "session_error") found.push(await toldOf(tx, self, { session, trigger }));
+        if (trigger.type === "session_error")
+          found.push(await withoutMessage(tx, self, { session, trigger }));
         continue;
       }
       const now = deps.now();
@@ -84,7 +85,7 @@ export async function takeAttention(
 }
 
 /** Only the parent has a message about it; for an ancestor further up the text is rendered without one. */
-async function toldOf(
+async function withoutMessage(
   tx: Tx,
   self: SessionRecord,
   { session, trigger }: { session: SessionRecord; trigger: TriggerRecord },

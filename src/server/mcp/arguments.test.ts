@@ -190,6 +190,6 @@ describe("arguments", () => {
       () => readArguments("family", { workspace: "clone" }),
       /"workspace" is not a field here\. Allowed: status\./,
     );
-    refused(() => readArguments("cancel", { sessionId: "x", session_id: "y" }), /says again/);
+    refused(() => readArguments("cancel", { sessionId: "x", session_id: "y" }), /sets the same field/);
   });
 });

@@ -22,7 +22,7 @@ export function readArguments(operation: ToolOperation, args: Fields): Fields {
     if (Object.hasOwn(target, inner ?? head)) {
       throw new Refusal(
         "invalid_input",
-        `"${key}" says again what another parameter said; give one of them.`,
+        `"${key}" sets the same field as another parameter; give only one of them.`,
       );
     }
     target[inner ?? head] = convert(field, value);

@@ -220,7 +220,7 @@ function startProgress(call: ToolCall): () => void {
   const timer = setInterval(() => {
     progress += 1;
     call.progress({ progressToken, progress, message: "still waiting" }).catch((error: unknown) => {
-      call.log.debug({ err: error }, "progress could not be told; the caller has gone");
+      call.log.debug({ err: error }, "could not send progress; the caller has gone");
     });
   }, PROGRESS_MS);
   return () => clearInterval(timer);
@@ -240,7 +240,7 @@ async function unread(call: ToolCall): Promise<number> {
   try {
     return await call.gate.unread(caller(call));
   } catch (error) {
-    call.log.warn({ err: error }, "unread messages could not be counted");
+    call.log.warn({ err: error }, "could not count unread messages");
     return 0;
   }
 }
@@ -251,7 +251,7 @@ function caller(call: ToolCall): CallerContext {
 
 function noteDone(call: ToolCall): void {
   const { kind, id } = caller(call);
-  call.log.info({ tool: call.tool, by: { kind, id } }, "asked over MCP");
+  call.log.info({ tool: call.tool, by: { kind, id } }, "tool call over MCP");
 }
 
 /** Returns the refusal for an error. The abort of a caller that has gone is not a bug. */

@@ -76,7 +76,7 @@ function refuseOthers(request: HttpRequest): void {
 function handlerFor(served: Served, responseMode: "auto" | "sse"): ReturnType<typeof createMcpHandler> {
   return createMcpHandler(() => serverFor(served), {
     responseMode,
-    onerror: (error) => served.log.debug({ err: error }, "an MCP request was not served"),
+    onerror: (error) => served.log.debug({ err: error }, "MCP request failed"),
   });
 }
 
@@ -145,8 +145,8 @@ interface Message {
 function readMessage(message: unknown): Message {
   const { method, params } = fieldsOf(message);
   const { name, clientInfo, _meta, requestId } = fieldsOf(params);
-  const told = method === "initialize" ? clientInfo : fieldsOf(_meta)[CLIENT_INFO_META_KEY];
-  const clientName = fieldsOf(told).name;
+  const info = method === "initialize" ? clientInfo : fieldsOf(_meta)[CLIENT_INFO_META_KEY];
+  const clientName = fieldsOf(info).name;
   const isCancel =
     method === "notifications/cancelled" && (typeof requestId === "string" || typeof requestId === "number");
   return {

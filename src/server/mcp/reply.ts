@@ -26,14 +26,11 @@ export function refusalLine(refusal: Refusal): string {
   return typeof deliveryId === "string" ? `${line}\n<!-- trigger:${deliveryId} -->` : line;
 }
 
-export interface SpawnReplyOptions {
-  readonly unread: number;
-  readonly now: number;
-  /** False for a client that cannot be woken from outside. */
-  readonly isWakeable: boolean;
-}
-
-export function spawnReply(output: SpawnOutput, options: SpawnReplyOptions): string {
+/** `isWakeable` is false for a client that cannot be woken from outside. */
+export function spawnReply(
+  output: SpawnOutput,
+  options: { unread: number; now: number; isWakeable: boolean },
+): string {
   const { session } = output;
   const head = {
     session_id: session.shortId,

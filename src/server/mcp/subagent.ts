@@ -6,13 +6,10 @@ import { answerCalls } from "./wait.ts";
 
 type Result = SubagentOutput["results"][number];
 
-export interface SubagentReplyOptions {
-  readonly unread: number;
-  readonly isWakeable: boolean;
-}
+type Options = { readonly unread: number; readonly isWakeable: boolean };
 
 /** Lists results in the order asked. If the client's time limit came first, says how to go on. */
-export function subagentReply(output: SubagentOutput, options: SubagentReplyOptions): string {
+export function subagentReply(output: SubagentOutput, options: Options): string {
   const { results, needsYou, cursor } = output;
   const head = {
     results: results.map(({ shortId: id, outcome }) => ({ session_id: id, outcome })),
@@ -44,7 +41,7 @@ function block(result: Result, index: number, share: number): string {
   }
 }
 
-function nextLine(output: SubagentOutput, { isWakeable }: SubagentReplyOptions): string {
+function nextLine(output: SubagentOutput, { isWakeable }: Options): string {
   const isTold = output.results.some(
     ({ outcome }) => !["working", "refused", "not_started"].includes(outcome),
   );
