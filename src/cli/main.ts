@@ -21,7 +21,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Loads the code that explains errors only here, because most commands never need it. */
+/** Imports `explain` only here, because most commands never need it. */
 async function complain(error: unknown, io: Io): Promise<number> {
   const { explain } = await import("./explain.ts");
   const failure = error instanceof Failure ? error : explain(error);

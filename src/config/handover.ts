@@ -8,9 +8,9 @@ export type Checked = Pick<Loaded, "config" | "problems">;
 const NAME = "KINFOLD_CHECKED";
 
 /**
- * Passes a checked configuration to a new daemon, so that it need not load every schema again. Only its owner
- * can read the file: it may contain the store's password, and other programs can read a process's
- * environment. Returns the variable that names the file.
+ * Writes a checked configuration into a file for a new daemon, which then need not load every schema. Only
+ * the owner can read the file: the configuration may contain the store's password, and other programs could
+ * read it in an environment. Returns the variable that names the file.
  */
 export function handOver({ config, problems }: Checked, home: string): Record<string, string> {
   const path = join(home, `start-${randomUUID()}.json`);
