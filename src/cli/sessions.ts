@@ -1,7 +1,7 @@
 import { Refusal, type Session, type SessionStatus } from "../contract/index.ts";
 import type { Client } from "./daemon/connection.ts";
 import { Failure } from "./failure.ts";
-import { clip, oneLine } from "./terminal/text.ts";
+import { clip, cleanLine } from "./terminal/text.ts";
 import { nearest } from "../text/nearest.ts";
 
 /** Finds a session by id, short id, name or title, else suggests similar names. */
@@ -41,25 +41,25 @@ export async function listOpen(client: Client): Promise<Session[]> {
 }
 
 export function labelOf(session: Pick<Session, "name" | "shortId">): string {
-  return session.name === null ? session.shortId : oneLine(session.name);
+  return session.name === null ? session.shortId : cleanLine(session.name);
 }
 
 export function nameOf(session: Pick<Session, "name" | "shortId" | "title">): string {
-  if (session.name !== null) return oneLine(session.name);
-  return session.title === null ? session.shortId : `"${clip(oneLine(session.title), TITLE_MAX)}"`;
+  if (session.name !== null) return cleanLine(session.name);
+  return session.title === null ? session.shortId : `"${clip(cleanLine(session.title), TITLE_MAX)}"`;
 }
 
 /** Finds a session by its title, because lists show the title of a session that has no name. */
 async function byTitle(client: Client, ref: string): Promise<Session> {
   const { sessions } = await client.list({ limit: 500 });
   const titled = sessions.filter(({ name, title }) => {
-    const line = name !== null || title === null ? null : oneLine(title);
+    const line = name !== null || title === null ? null : cleanLine(title);
     return line !== null && (line === ref || clip(line, TITLE_MAX) === ref);
   });
   const [only] = titled;
   if (only !== undefined && titled.length === 1) return only;
   if (only === undefined) throw unknownSession(sessions, ref);
-  throw new Failure("refused", `"${oneLine(ref)}" is the title of ${titled.length} sessions. Use an id:`, {
+  throw new Failure("refused", `"${cleanLine(ref)}" is the title of ${titled.length} sessions. Use an id:`, {
     code: "ambiguous_reference",
     details: { ids: titled.map(({ id }) => id) },
     next: titled.slice(0, 8).map(whoLine),
@@ -72,10 +72,10 @@ function unknownSession(sessions: readonly Session[], ref: string): Failure {
   const close = [...nearest(ref, names), ...nearest(ref, ids, 1)];
   const none = 'There are none yet. Start one: kinfold spawn "…"';
   const next = [sessions.length === 0 ? none : "All sessions: kinfold ls --all"];
-  return new Failure("refused", `There is no session "${oneLine(ref)}".`, {
+  return new Failure("refused", `There is no session "${cleanLine(ref)}".`, {
     code: "not_found",
     details: { close },
-    next: close.length === 0 ? next : [`Did you mean: ${close.map(oneLine).join(", ")}`, ...next],
+    next: close.length === 0 ? next : [`Did you mean: ${close.map(cleanLine).join(", ")}`, ...next],
   });
 }
 
@@ -92,7 +92,7 @@ async function ambiguous(client: Client, ref: string, refusal: Refusal): Promise
 }
 
 function whoLine(session: Session): string {
-  return `${session.shortId}  ${nameOf(session)}  ${session.agent}  in ${oneLine(session.cwd)}`;
+  return `${session.shortId}  ${nameOf(session)}  ${session.agent}  in ${cleanLine(session.cwd)}`;
 }
 
 const TITLE_MAX = 24;

@@ -5,7 +5,7 @@ import type { Client } from "./daemon/connection.ts";
 import { Failure } from "./failure.ts";
 import { findSession, labelOf } from "./sessions.ts";
 import { queuedWords } from "./show/words.ts";
-import { oneLine, usd } from "./terminal/text.ts";
+import { cleanLine, usd } from "./terminal/text.ts";
 import { count, duration, tokens } from "../text/quantity.ts";
 
 /** Starts a root, or a child of `--parent`, from the flags of `spawn` and `run`. */
@@ -39,9 +39,9 @@ export async function spawnAsAsked(client: Client, call: Call, prompt: string): 
 /** Example: `release  3d91ab55  claude opus, /src/shop, permission workspace`. */
 export function spawnLine(spawned: SpawnOutput): string {
   const { session, effective } = spawned;
-  const agent = oneLine([effective.agent, effective.model].filter(Boolean).join(" "));
-  const facts = [agent, oneLine(effective.cwd), permissionWords(effective), ...loweredWords(effective)];
-  if (effective.profile !== "default") facts.push(`profile ${oneLine(effective.profile)}`);
+  const agent = cleanLine([effective.agent, effective.model].filter(Boolean).join(" "));
+  const facts = [agent, cleanLine(effective.cwd), permissionWords(effective), ...loweredWords(effective)];
+  if (effective.profile !== "default") facts.push(`profile ${cleanLine(effective.profile)}`);
   const limits = limitWords(effective.limits);
   if (limits !== "") facts.push(`limit ${limits}`);
   if (session.parentId !== null)
@@ -55,14 +55,14 @@ export function spawnLine(spawned: SpawnOutput): string {
 /** Names the file and line if the project lowered it: `permission read-only (/src/shop/kinfold.yaml:1)`. */
 export function permissionWords({ permission, loweredBy }: SpawnOutput["effective"]): string {
   const where = loweredBy?.["permission"];
-  return `permission ${permission}${where === undefined ? "" : ` (${oneLine(where)})`}`;
+  return `permission ${permission}${where === undefined ? "" : ` (${cleanLine(where)})`}`;
 }
 
 /** Lists the limits that the project lowers: `depthMax 1 (/src/shop/kinfold.yaml:3)`. */
 export function loweredWords({ counts, loweredBy }: SpawnOutput["effective"]): string[] {
   return Object.entries(counts ?? {}).map(([key, value]) => {
     const where = loweredBy?.[`limits.${key}`];
-    return `${oneLine(key)} ${value}${where === undefined ? "" : ` (${oneLine(where)})`}`;
+    return `${cleanLine(key)} ${value}${where === undefined ? "" : ` (${cleanLine(where)})`}`;
   });
 }
 

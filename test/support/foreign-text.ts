@@ -2,7 +2,7 @@ import {
   harmless,
   clip,
   columnsOf as terminalColumnsOf,
-  oneLine as cliLine,
+  cleanLine as cliLine,
 } from "../../src/cli/terminal/text.ts";
 import { paintFor } from "../../src/cli/terminal/paint.ts";
 import { entryLines } from "../../src/cli/show/transcript.ts";

@@ -1,7 +1,7 @@
 import type { OutputOf, Session, Trigger } from "../../contract/index.ts";
 import type { Client } from "../daemon/connection.ts";
 import { labelOf, listSessions } from "../sessions.ts";
-import { harmless, oneLine } from "../terminal/text.ts";
+import { harmless, cleanLine } from "../terminal/text.ts";
 import { count, duration } from "../../text/quantity.ts";
 
 export type OpenTrigger = OutputOf<"listTriggers">["triggers"][number];
@@ -72,11 +72,11 @@ export function askLine(trigger: Ask): string {
     case "plan_review":
       return `plan of ${count(steps(payload).length, "step")} to approve`;
     case "permission":
-      return `wants to run ${oneLine(wanted(payload))}`;
+      return `wants to run ${cleanLine(wanted(payload))}`;
     case "session_error":
-      return oneLine(String(payload["error"] ?? "an error"));
+      return cleanLine(String(payload["error"] ?? "an error"));
     default:
-      return `"${oneLine(questionsOf(trigger)[0]?.question ?? String(payload["title"] ?? trigger.type))}"`;
+      return `"${cleanLine(questionsOf(trigger)[0]?.question ?? String(payload["title"] ?? trigger.type))}"`;
   }
 }
 
@@ -105,7 +105,7 @@ export function askLines(trigger: Ask): string[] {
     case "plan_review":
       return planLines(payload);
     case "permission": {
-      const folder = typeof payload["cwd"] === "string" ? [`in ${oneLine(payload["cwd"])}`] : [];
+      const folder = typeof payload["cwd"] === "string" ? [`in ${cleanLine(payload["cwd"])}`] : [];
       return [...lines(wanted(payload)), ...folder];
     }
     case "session_error":
@@ -114,7 +114,7 @@ export function askLines(trigger: Ask): string[] {
       const questions = questionsOf(trigger);
       if (questions.length === 1) return lines(questions[0]?.question ?? "");
       return questions.flatMap((each) => {
-        const choices = each.options.length === 0 ? "" : `  [${each.options.map(oneLine).join(" | ")}]`;
+        const choices = each.options.length === 0 ? "" : `  [${each.options.map(cleanLine).join(" | ")}]`;
         return lines(`${each.id}: ${each.question}${choices}`);
       });
     }
@@ -147,7 +147,7 @@ export function answerCommands(
       const questions = need.trigger === null ? [] : questionsOf(need.trigger);
       if (questions.length > 1) return [`${start} ${questions.map((each) => `${each.id}=…`).join(" ")}`];
       const options = questions[0]?.options ?? [];
-      const given = options.map((option) => `${start} ${quoted(oneLine(option))}`);
+      const given = options.map((option) => `${start} ${quoted(cleanLine(option))}`);
       return [...given, `${start} "…"`];
     }
   }

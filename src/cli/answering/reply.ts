@@ -5,7 +5,7 @@ import type { Call } from "../call.ts";
 import { cancelled, type Failure, refused } from "../failure.ts";
 import { lineOf, promptOf } from "../terminal/prompt.ts";
 import { labelOf } from "../sessions.ts";
-import { oneLine } from "../terminal/text.ts";
+import { cleanLine } from "../terminal/text.ts";
 
 export type Reply = Omit<AskOf<"respond">, "id">;
 
@@ -96,8 +96,8 @@ async function askForWords(call: Call, asked: Asked): Promise<Reply> {
   const questions = questionsOf(asked.trigger);
   const answers: Record<string, string> = {};
   for (const { id, question, options, isMany } of questions) {
-    call.io.note(question.trim().split("\n").map(oneLine).join("\n"));
-    for (const [index, option] of options.entries()) call.io.note(`  ${letter(index)}  ${oneLine(option)}`);
+    call.io.note(question.trim().split("\n").map(cleanLine).join("\n"));
+    for (const [index, option] of options.entries()) call.io.note(`  ${letter(index)}  ${cleanLine(option)}`);
     const letters = isMany ? "letters separated by commas" : "a letter";
     const hint = options.length === 0 ? "" : ` (${letters}, or your own words)`;
     const line = await lineOf(call, `Answer${hint}: `);

@@ -8,7 +8,7 @@ import { type Cell, gridLines } from "../terminal/grid.ts";
 import { homeOf } from "../daemon/home.ts";
 import type { AdapterPackage, Vendor } from "../doctor/own-agents.ts";
 import { inlineBlock } from "../terminal/screen.ts";
-import { oneLine } from "../terminal/text.ts";
+import { cleanLine } from "../terminal/text.ts";
 import { bytes } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
@@ -30,17 +30,18 @@ export async function run(call: Call): Promise<void> {
 
 function rowOf(agent: Agent): Cell[] {
   const signedIn = agent.signedIn === null ? "-" : agent.signedIn ? "yes" : "no";
-  const version = agent.version === null ? (agent.installed ? "-" : "not installed") : oneLine(agent.version);
+  const version =
+    agent.version === null ? (agent.installed ? "-" : "not installed") : cleanLine(agent.version);
   const isReady = agent.installed && agent.problem === null;
   const what = [agent.problem, agent.installed ? agent.howToSignIn : agent.howToInstall]
     .filter((each) => typeof each === "string")
-    .map(oneLine)
+    .map(cleanLine)
     .join(" → ");
   return [
-    { text: oneLine(agent.name), colour: isReady ? "bold" : "soft" },
+    { text: cleanLine(agent.name), colour: isReady ? "bold" : "soft" },
     { text: version },
     { text: agent.installed ? signedIn : "" },
-    { text: oneLine(agent.defaultModel ?? ""), colour: "soft" },
+    { text: cleanLine(agent.defaultModel ?? ""), colour: "soft" },
     { text: what === "" ? "✓" : what, colour: isReady ? "green" : null },
   ];
 }
@@ -63,7 +64,7 @@ async function add(call: Call, name: string | undefined): Promise<void> {
   const result = await installAdapter(adapter, location, draw.to);
   draw.end();
   if (!result.ok) {
-    throw failed("install_failed", `The adapter could not be installed: ${oneLine(result.message)}`, [
+    throw failed("install_failed", `The adapter could not be installed: ${cleanLine(result.message)}`, [
       "Nothing was changed. Check the network and npm, then try again.",
     ]);
   }
@@ -99,10 +100,10 @@ async function printAdded(call: Call, vendor: Vendor, added: Added): Promise<voi
     ? "is already installed"
     : `installed (${bytes(added.bytes ?? 0)}, ${seconds} s)`;
   call.io.line(`${call.io.tick} ${vendor.title}: adapter ${added.version} ${done}.`);
-  const ready = `Ready: ${vendor.program} ${oneLine(version ?? "")}. Try: kinfold run --agent ${vendor.name} "…"`;
+  const ready = `Ready: ${vendor.program} ${cleanLine(version ?? "")}. Try: kinfold run --agent ${vendor.name} "…"`;
   const next = (agent?.installed ? agent.howToSignIn : agent?.howToInstall) ?? null;
-  const todo = next === null ? "" : ` → ${oneLine(next)}`;
-  call.io.line(`  ${problem === null ? ready : oneLine(problem) + todo}`);
+  const todo = next === null ? "" : ` → ${cleanLine(next)}`;
+  call.io.line(`  ${problem === null ? ready : cleanLine(problem) + todo}`);
 }
 
 /** Returns the agents that the running daemon sees, else those that a daemon started here would see. */
@@ -113,7 +114,7 @@ async function agentsNow(call: Call): Promise<readonly Agent[]> {
     if (connection !== null) return (await connection.client.agents({})).agents;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    call.io.note(oneLine(error.message));
+    call.io.note(cleanLine(error.message));
   }
   return probeOwnAgents(call);
 }
@@ -144,7 +145,7 @@ function noAdapter(name: string | undefined, known: readonly string[], vendors: 
     return refused("wrong_use", `Which agent? ${list}.`, ["Example: kinfold agents add claude"]);
   const sentence = vendors.includes(name)
     ? `${name} needs no adapter: Kinfold talks to it directly.`
-    : `There is no adapter for "${oneLine(name)}".`;
+    : `There is no adapter for "${cleanLine(name)}".`;
   return refused("unknown_agent", sentence, [
     `There are adapters for ${list}.`,
     "Any agent that speaks ACP can be added under agents in kinfold.yaml: kinfold config edit",

@@ -5,7 +5,7 @@ import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
 import { decisionOf, replyTo } from "../answering/reply.ts";
 import { labelOf } from "../sessions.ts";
-import { clock, oneLine } from "../terminal/text.ts";
+import { clock, cleanLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const [ref = "", ...words] = call.args;
@@ -19,7 +19,7 @@ export async function run(call: Call): Promise<void> {
     await untilSeen(client, done);
     return call.io.answer({ ...done, trigger: await current(client, done) });
   }
-  if (reply.action === "ack") return call.io.line(`${call.io.tick} ${oneLine(done.what)}`);
+  if (reply.action === "ack") return call.io.line(`${call.io.tick} ${cleanLine(done.what)}`);
   call.io.stdout.write(`${call.io.tick} accepted ${clock(done.trigger.answer?.at ?? Date.now())}`);
   call.io.line(
     reply.action === "followUp"

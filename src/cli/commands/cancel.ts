@@ -4,7 +4,7 @@ import { type Client, openConnection } from "../daemon/connection.ts";
 import { cancelled } from "../failure.ts";
 import { confirm } from "../terminal/prompt.ts";
 import { findSession, labelOf } from "../sessions.ts";
-import { oneLine } from "../terminal/text.ts";
+import { cleanLine } from "../terminal/text.ts";
 import { isOpen } from "../show/words.ts";
 import { count } from "../../text/quantity.ts";
 
@@ -46,7 +46,7 @@ function below(id: string, sessions: readonly Session[]): Session[] {
 function report(session: Session, done: CancelOutput, call: Call): string[] {
   const label = labelOf(session);
   const remains = done.left.map(
-    ({ what, pid }) => `  ${oneLine(what)}${pid === null ? "" : ` (pid ${pid})`}`,
+    ({ what, pid }) => `  ${cleanLine(what)}${pid === null ? "" : ` (pid ${pid})`}`,
   );
   const stopping = count(done.stopping.length, "session");
   if (done.stopping.length > 0)

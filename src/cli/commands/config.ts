@@ -15,7 +15,7 @@ import { loadHere } from "../configuration.ts";
 import { EXITS, Failure } from "../failure.ts";
 import { gridLines } from "../terminal/grid.ts";
 import { homeOf } from "../daemon/home.ts";
-import { oneLine } from "../terminal/text.ts";
+import { cleanLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<number | void> {
   const { configFile } = homeOf(call);
@@ -67,7 +67,7 @@ function settingLines(loaded: Loaded, call: Call): string[] {
 function shown(key: string, value: unknown): string {
   if (key === "store" && typeof value === "string") return value.replace(/(:\/\/[^:/@]+):[^@]*@/, "$1:…@");
   if (value === null || value === undefined) return "not set";
-  return typeof value === "string" ? oneLine(value) : JSON.stringify(value);
+  return typeof value === "string" ? cleanLine(value) : JSON.stringify(value);
 }
 
 async function edit(call: Call): Promise<number> {

@@ -4,7 +4,7 @@ import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
 import { failed, type Failure } from "../failure.ts";
 import { inlineBlock } from "../terminal/screen.ts";
-import { clip, oneLine } from "../terminal/text.ts";
+import { clip, cleanLine } from "../terminal/text.ts";
 import { bytes, count, duration } from "../../text/quantity.ts";
 
 const ASK_MS = 150;
@@ -51,7 +51,7 @@ async function follow(client: Client, call: Call): Promise<HistoryScan> {
 function unread(scan: HistoryScan): Failure {
   return failed(
     "import_failed",
-    `Reading stopped: ${oneLine(scan.error ?? "the thread that reads has failed")}`,
+    `Reading stopped: ${cleanLine(scan.error ?? "the thread that reads has failed")}`,
     ["The daemon retries by itself. Its log: kinfold logs", "Check this machine: kinfold doctor"],
   );
 }
@@ -77,18 +77,18 @@ function summary(scan: HistoryScan, problems: readonly HistoryProblem[], call: C
     const below = subagents === 0 ? "" : ` with ${count(subagents, "sub-agent")}`;
     const counts = Object.entries(states).toSorted(([, a], [, b]) => b - a);
     const words = counts.map(([state, number]) => `${number} ${state}`).join(", ");
-    lines.push(`${paint("bold", oneLine(agent))}  ${count(sessions, "session")}${below}: ${words}`);
+    lines.push(`${paint("bold", cleanLine(agent))}  ${count(sessions, "session")}${below}: ${words}`);
   }
   if (scan.found.length === 0) lines.push("No sessions of agents were found on this disk.");
   if (scan.exclude.length > 0) {
-    const folders = scan.exclude.map((each) => oneLine(each)).join(", ");
+    const folders = scan.exclude.map((each) => cleanLine(each)).join(", ");
     const what = `${count(scan.excluded, "file")} excluded, as you asked: ${folders}`;
     lines.push(paint("soft", `${what}. Include them again: kinfold import --exclude ''`));
   }
   if (problems.length > 0) {
     lines.push("", `${count(problems.length, "file")} could not be read, or only in part:`);
     for (const { path, reason } of problems.slice(0, PROBLEMS_SHOWN))
-      lines.push(`  ${oneLine(path)}: ${oneLine(reason)}`);
+      lines.push(`  ${cleanLine(path)}: ${cleanLine(reason)}`);
     if (problems.length > PROBLEMS_SHOWN) lines.push("  All of them: kinfold doctor");
   }
   const tookMs = (scan.readAt ?? 0) - (scan.startedAt ?? 0);

@@ -2,7 +2,7 @@ import { answerCommands, type Need, needsOf, parentsNeeds, timeLeft } from "../a
 import type { Call } from "../call.ts";
 import { openConnection } from "../daemon/connection.ts";
 import { labelOf } from "../sessions.ts";
-import { ago, oneLine } from "../terminal/text.ts";
+import { ago, cleanLine } from "../terminal/text.ts";
 import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
@@ -49,7 +49,7 @@ function needLines(need: Need, call: Call, now: number): string[] {
   return [
     `${paint("amber", "◆")} ${paint("bold", kind)}   ${paint(isUrgent ? "bold" : "soft", timeLeft(need.until, now))}`,
     ...askAndSession(need, call, now),
-    ...(context == null ? [] : [`  its parent says: "${oneLine(context)}"`]),
+    ...(context == null ? [] : [`  its parent says: "${cleanLine(context)}"`]),
     ...answerCommands(need).map((line) => `    ${line}`),
     ...fallback(need).map((line) => paint("soft", `  ${line}`)),
   ];
@@ -66,5 +66,5 @@ function fallback(need: Need): string[] {
   if (need.until === null || need.trigger === null) return [];
   const { default: stated } = need.trigger;
   if (need.kind === "Permission") return ["without an answer: denied"];
-  return stated === null ? [] : [`without an answer: ${oneLine(stated)}`];
+  return stated === null ? [] : [`without an answer: ${cleanLine(stated)}`];
 }

@@ -4,7 +4,7 @@ import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
 import { gridLines } from "../terminal/grid.ts";
 import { labelOf, listOpen, listSessions, nameOf } from "../sessions.ts";
-import { oneLine } from "../terminal/text.ts";
+import { cleanLine } from "../terminal/text.ts";
 import { ageOf, markedWords, stateWords, surroundings } from "../show/words.ts";
 
 export async function run(call: Call): Promise<void> {
@@ -64,7 +64,7 @@ function tableOf(sessions: readonly Session[], { open, parents, asks }: Beside, 
     return [
       { text: nameOf(session), colour: !session.seen && isFinished(session) ? ("bold" as const) : null },
       { text: session.shortId, colour: "soft" as const },
-      { text: oneLine(session.agent) },
+      { text: cleanLine(session.agent) },
       { text: markedWords(state), colour: state.colour },
       { text: ageOf(session, now), colour: "soft" as const },
       { text: parent, colour: "soft" as const },

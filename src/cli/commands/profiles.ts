@@ -14,7 +14,7 @@ import { gridLines } from "../terminal/grid.ts";
 import { homeOf } from "../daemon/home.ts";
 import { confirm } from "../terminal/prompt.ts";
 import { limitWords } from "../spawning.ts";
-import { harmless, oneLine } from "../terminal/text.ts";
+import { harmless, cleanLine } from "../terminal/text.ts";
 import { nearest } from "../../text/nearest.ts";
 import { count } from "../../text/quantity.ts";
 
@@ -29,15 +29,15 @@ export async function run(call: Call): Promise<void> {
 function list(call: Call, set: ProfileSet): void {
   const rows = set.profiles.map((profile) => [
     { text: profile.name, colour: "bold" as const },
-    { text: oneLine(profile.description) },
-    { text: oneLine(profile.from), colour: "soft" as const },
+    { text: cleanLine(profile.description) },
+    { text: cleanLine(profile.from), colour: "soft" as const },
   ]);
   const columns = [{ title: "PROFILE" }, { title: "WHAT FOR", flexible: true }, { title: "FROM" }];
   call.io.lines(gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint }));
   if (set.untrusted.length === 0) return;
   call.io.line();
   for (const { name, file } of set.untrusted)
-    call.io.line(`${oneLine(name)}: ${oneLine(file)} is not trusted yet`);
+    call.io.line(`${cleanLine(name)}: ${cleanLine(file)} is not trusted yet`);
   call.io.line("Read the files, then trust them: kinfold profiles trust");
 }
 
@@ -46,7 +46,7 @@ function show(call: Call, set: ProfileSet, name: string | undefined): void {
   if (profile === undefined) throw unknown(set, name);
   if (call.io.json) return call.io.answer({ profile });
   const { paint } = call.io;
-  call.io.line(`${paint("bold", profile.name)}  ${oneLine(profile.description)}`);
+  call.io.line(`${paint("bold", profile.name)}  ${cleanLine(profile.description)}`);
   for (const [title, text] of facts(profile)) call.io.line(`  ${paint("soft", title.padEnd(11))} ${text}`);
   call.io.line();
   call.io.line(harmless(profile.instructions) || paint("soft", "No instructions of its own."));
@@ -68,7 +68,7 @@ function facts(profile: Profile): [string, string][] {
     ["from", profile.from],
   ];
   return rows.flatMap(([title, text]) =>
-    text === null || text === "" ? [] : [[title, oneLine(text)] as [string, string]],
+    text === null || text === "" ? [] : [[title, cleanLine(text)] as [string, string]],
   );
 }
 
@@ -76,14 +76,14 @@ function unknown(set: ProfileSet, name: string | undefined): Failure {
   const names = set.profiles.map((profile) => profile.name);
   const untrusted = set.untrusted.find((each) => each.name === name);
   if (untrusted !== undefined) {
-    const text = `The profile "${oneLine(untrusted.name)}" is not trusted yet: ${oneLine(untrusted.file)}.`;
+    const text = `The profile "${cleanLine(untrusted.name)}" is not trusted yet: ${cleanLine(untrusted.file)}.`;
     return refused("untrusted_project", text, ["Read the file, then trust it: kinfold profiles trust"]);
   }
   const all = `Profiles: ${names.join(", ")}`;
   if (name === undefined) return refused("unknown_profile", "The name of the profile is missing.", [all]);
   const close = nearest(name, names).slice(0, 1);
   const next = [...close.map((each) => `Did you mean: ${each}`), all];
-  return refused("unknown_profile", `There is no profile "${oneLine(name)}".`, next);
+  return refused("unknown_profile", `There is no profile "${cleanLine(name)}".`, next);
 }
 
 async function trust(call: Call, project: string): Promise<void> {
@@ -114,5 +114,5 @@ async function trust(call: Call, project: string): Promise<void> {
 
 function summary(profile: Profile): string[] {
   const lines = facts(profile).map(([title, text]) => `  ${title.padEnd(11)} ${text}`);
-  return [`${profile.name}: ${oneLine(profile.description)}`, ...lines];
+  return [`${profile.name}: ${cleanLine(profile.description)}`, ...lines];
 }

@@ -3,7 +3,7 @@ import type { SearchHit, SearchOutput } from "../../contract/index.ts";
 import type { Call, Io } from "../call.ts";
 import { openConnection } from "../daemon/connection.ts";
 import { findSession } from "../sessions.ts";
-import { ago, clip, columnsOf, harmless, oneLine, padTo } from "../terminal/text.ts";
+import { ago, clip, columnsOf, harmless, cleanLine, padTo } from "../terminal/text.ts";
 import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
@@ -58,8 +58,8 @@ function hitLines(hits: readonly SearchHit[], io: Io): string[] {
 
 /** Leaves out the short id of an unnamed session, because the lineage already ends with it. */
 function headLine(hit: SearchHit, { paint, columns }: Io): string {
-  const lineage = hit.lineage.map((name) => oneLine(name)).join(" › ");
-  const id = `${hit.name === null ? "" : `  ${hit.shortId}`}  ${oneLine(hit.agent)}`;
+  const lineage = hit.lineage.map((name) => cleanLine(name)).join(" › ");
+  const id = `${hit.name === null ? "" : `  ${hit.shortId}`}  ${cleanLine(hit.agent)}`;
   return `${paint("bold", clip(lineage, Math.max(12, columns() - id.length)))}${paint("soft", id)}`;
 }
 
@@ -73,7 +73,7 @@ function hitLine(hit: SearchHit, group: readonly SearchHit[], io: Io): string {
 
 /** Highlights the matches: in colour, or between « and » on a terminal without colours. */
 function marked({ snippet, marks }: SearchHit, io: Io, columns: number): string {
-  if (harmless(snippet) !== snippet) return clip(oneLine(snippet), columns);
+  if (harmless(snippet) !== snippet) return clip(cleanLine(snippet), columns);
   const text = clip(snippet, columns);
   // The last character of a clipped text is the ellipsis.
   const end = text === snippet ? text.length : text.length - 1;
@@ -93,11 +93,11 @@ function stressed(text: string, { paint, tty }: Io): string {
 }
 
 function noHitLines(found: SearchOutput, query: string, where: string): string[] {
-  const within = where === "all" ? "" : ` in ${oneLine(where)}`;
-  const lines = [`Nothing was found${within} for: ${oneLine(query)}`];
-  let meant = oneLine(query);
+  const within = where === "all" ? "" : ` in ${cleanLine(where)}`;
+  const lines = [`Nothing was found${within} for: ${cleanLine(query)}`];
+  let meant = cleanLine(query);
   for (const { word, instead } of found.near) meant = inPlaceOf(meant, word, instead);
-  if (meant !== oneLine(query)) lines.push(`  Did you mean: ${asTyped(meant)}`);
+  if (meant !== cleanLine(query)) lines.push(`  Did you mean: ${asTyped(meant)}`);
   if (found.elsewhere) lines.push(`  Without filters, in all sessions: ${count(found.elsewhere, "hit")}`);
   if (/(?:^|\s)path:/.test(query))
     lines.push("  path: finds only files that a tool touched; leave it out to search all text.");
@@ -153,7 +153,7 @@ function flagsOf({ flags }: Call, cursor: string): string {
 
 /** Formats a command that can be pasted into a shell, with quotes where they are needed. */
 function asTyped(query: string, flags = ""): string {
-  const plain = oneLine(query);
+  const plain = cleanLine(query);
   const quoted = /^[\w.:/ -]*$/.test(plain) ? plain : `'${plain.replaceAll("'", String.raw`'\''`)}'`;
   return `kinfold search ${quoted}${flags === "" ? "" : ` ${flags}`}`;
 }

@@ -7,7 +7,7 @@ import { receiptLines } from "../show/receipt.ts";
 import { markSeen } from "../show/round-end.ts";
 import { findSession, labelOf, nameOf } from "../sessions.ts";
 import { loweredWords, permissionWords } from "../spawning.ts";
-import { ago, clip, clock, harmless, oneLine } from "../terminal/text.ts";
+import { ago, clip, clock, harmless, cleanLine } from "../terminal/text.ts";
 import { entryLines } from "../show/transcript.ts";
 import { isOpen, stateWords, surroundings } from "../show/words.ts";
 import { count, tokens } from "../../text/quantity.ts";
@@ -75,22 +75,22 @@ function lines(facts: Facts, call: Call): string[] {
   const unread = session.unread > 0 ? `, ${session.unread} unread in its inbox` : "";
   const out = [
     `${paint("bold", head)}  ${paint(state.colour, `${state.glyph} ${state.words}`)}`,
-    row("agent", [oneLine(agent.join(" ")), ...rights].join(", ")),
-    row("folder", oneLine(session.cwd)),
+    row("agent", [cleanLine(agent.join(" ")), ...rights].join(", ")),
+    row("folder", cleanLine(session.cwd)),
     row("family", place(facts)),
     row(
       "evidence",
-      `${oneLine(evidence.state)}: ${oneLine(evidence.reason)} (${evidence.confidence}, ${ago(now - evidence.at)})`,
+      `${cleanLine(evidence.state)}: ${cleanLine(evidence.reason)} (${evidence.confidence}, ${ago(now - evidence.at)})`,
     ),
     row("started", isImported ? started : `${started}, round ${session.round}${unread}`),
     ...done.map((line, i) => row(i === 0 ? (isImported ? "used" : "receipt") : "", line)),
   ];
-  if (facts.report !== null) out.push(row("report", clip(oneLine(facts.report), 400)));
-  if (facts.lastWords !== null) out.push(row("last words", clip(oneLine(facts.lastWords), 200)));
+  if (facts.report !== null) out.push(row("report", clip(cleanLine(facts.report), 400)));
+  if (facts.lastWords !== null) out.push(row("last words", clip(cleanLine(facts.lastWords), 200)));
   for (const trigger of facts.open)
     out.push(row("asks", `${askLine(trigger)}  ${paint("soft", `kinfold answer ${session.shortId} …`)}`));
   const [last] = facts.turns;
-  if (last?.error) out.push(row("error", oneLine(last.error)));
+  if (last?.error) out.push(row("error", cleanLine(last.error)));
   return [...out, "", ...lastMessages(facts, call)];
 }
 

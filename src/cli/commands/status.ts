@@ -6,7 +6,7 @@ import { type Connection, tryConnection } from "../daemon/connection.ts";
 import { homeOf, ownVersion } from "../daemon/home.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { labelOf } from "../sessions.ts";
-import { clip, columnsOf, oneLine, padTo, usd } from "../terminal/text.ts";
+import { clip, columnsOf, cleanLine, padTo, usd } from "../terminal/text.ts";
 import { count, duration, tokens } from "../../text/quantity.ts";
 
 /** Prints an overview that also names the other commands. */
@@ -137,15 +137,15 @@ function withHint(line: string, hint: string, call: Call): string {
 
 function agentWords(agent: Agent | undefined, paint: Paint): string {
   if (agent === undefined) return "none";
-  const name = oneLine(agent.name);
+  const name = cleanLine(agent.name);
   // A known version means that the program is installed and only its adapter is missing.
   if (!agent.installed && agent.version !== null && agent.howToInstall !== null)
-    return `${name}: run ${oneLine(agent.howToInstall)}`;
+    return `${name}: run ${cleanLine(agent.howToInstall)}`;
   if (!agent.installed) return `${name}: not installed`;
-  const version = agent.version === null ? name : `${name} ${oneLine(agent.version)}`;
+  const version = agent.version === null ? name : `${name} ${cleanLine(agent.version)}`;
   if (agent.signedIn === false)
-    return `${name}: not signed in (${oneLine(agent.howToSignIn ?? `run: ${name}`)})`;
-  if (agent.problem !== null) return `${version}: ${oneLine(agent.problem)}`;
+    return `${name}: not signed in (${cleanLine(agent.howToSignIn ?? `run: ${name}`)})`;
+  if (agent.problem !== null) return `${version}: ${cleanLine(agent.problem)}`;
   return `${version} ${paint("green", "✓")}`;
 }
 

@@ -2,7 +2,7 @@ import type { Call } from "../call.ts";
 import { openConnection } from "../daemon/connection.ts";
 import { promptOf } from "../terminal/prompt.ts";
 import { findSession, labelOf } from "../sessions.ts";
-import { oneLine } from "../terminal/text.ts";
+import { cleanLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const [ref = "", ...words] = call.args;
@@ -17,6 +17,6 @@ export async function run(call: Call): Promise<void> {
     restart: call.flags.on("restart"),
     ...(key === undefined ? {} : { key }),
   });
-  const what = told.existing ? `${labelOf(session)} already has this message.` : oneLine(told.why);
+  const what = told.existing ? `${labelOf(session)} already has this message.` : cleanLine(told.why);
   call.io.answer(told, `${call.io.tick} ${what}`);
 }

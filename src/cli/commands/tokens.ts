@@ -4,7 +4,7 @@ import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
 import { refused } from "../failure.ts";
 import { gridLines } from "../terminal/grid.ts";
-import { ago, oneLine } from "../terminal/text.ts";
+import { ago, cleanLine } from "../terminal/text.ts";
 import { nearest } from "../../text/nearest.ts";
 
 export async function run(call: Call): Promise<void> {
@@ -46,10 +46,10 @@ async function list(client: Client, call: Call): Promise<void> {
     const state = stateOf(token, now);
     const colour = state.isValid ? null : ("soft" as const);
     return [
-      { text: oneLine(token.name), colour },
+      { text: cleanLine(token.name), colour },
       { text: token.id, colour: "soft" as const },
       { text: token.can.join(", "), colour },
-      { text: oneLine(token.scope ?? "all"), colour },
+      { text: cleanLine(token.scope ?? "all"), colour },
       { text: token.ceiling, colour },
       { text: foldersOf(token), colour },
       { text: ago(now - token.createdAt), colour: "soft" as const },
@@ -63,7 +63,7 @@ async function list(client: Client, call: Call): Promise<void> {
 async function revoke(call: Call, name: string): Promise<void> {
   const { client } = await openConnection(call);
   const { token } = await client.revokeToken({ id: await idOf(client, name) });
-  call.io.answer({ token }, `${call.io.tick} ${oneLine(token.name)} is revoked; its open streams end.`);
+  call.io.answer({ token }, `${call.io.tick} ${cleanLine(token.name)} is revoked; its open streams end.`);
 }
 
 /** Prefers a valid key if revoked ones have the same name. */
@@ -73,14 +73,14 @@ async function idOf(client: Client, name: string): Promise<string> {
   const valid = found.filter((token) => token.revokedAt === null);
   const [one, ...more] = valid.length > 0 ? valid : found;
   if (one === undefined) {
-    const names = [...new Set(tokens.map((token) => oneLine(token.name)))];
-    throw refused("not_found", `There is no API key "${oneLine(name)}".`, [
+    const names = [...new Set(tokens.map((token) => cleanLine(token.name)))];
+    throw refused("not_found", `There is no API key "${cleanLine(name)}".`, [
       ...nearest(name, names).map((each) => `Did you mean: ${each}`),
       "All of them: kinfold tokens ls",
     ]);
   }
   if (more.length === 0 || valid.length === 0) return one.id;
-  const text = `${valid.length} valid keys have the name "${oneLine(name)}". Choose one by its id:`;
+  const text = `${valid.length} valid keys have the name "${cleanLine(name)}". Choose one by its id:`;
   const made = (token: Token): string => `(made ${ago(Date.now() - token.createdAt)})`;
   const next = valid.map((token) => `kinfold tokens revoke ${token.id}   ${made(token)}`);
   throw refused("ambiguous_reference", text, next);
@@ -91,7 +91,7 @@ function rightsOf(text: string): TokenRight[] {
   for (const word of words) {
     if (TokenRight.safeParse(word).success) continue;
     const [close] = nearest(word, TokenRight.options);
-    throw refused("wrong_use", `There is no right "${oneLine(word)}".`, [
+    throw refused("wrong_use", `There is no right "${cleanLine(word)}".`, [
       ...(close === undefined ? [] : [`Did you mean: ${close}`]),
       `Allowed: ${TokenRight.options.join(", ")}`,
     ]);
@@ -102,19 +102,21 @@ function rightsOf(text: string): TokenRight[] {
 function ceilingOf(word: string): Permission {
   const found = Permission.safeParse(word.trim().toLowerCase());
   if (found.success) return found.data;
-  throw refused("wrong_use", `There is no permission "${oneLine(word)}".`, [
+  throw refused("wrong_use", `There is no permission "${cleanLine(word)}".`, [
     `Allowed: ${Permission.options.join(", ")}`,
   ]);
 }
 
 function reach(token: Token): string {
-  const where = token.scope === null ? "in every scope" : `in the scope ${oneLine(token.scope)}`;
+  const where = token.scope === null ? "in every scope" : `in the scope ${cleanLine(token.scope)}`;
   const until = token.expiresAt === null ? "with no expiry" : `until ${day(token.expiresAt)}`;
-  return `${oneLine(token.name)} may ${token.can.join(", ")} ${where}, up to "${token.ceiling}" in ${foldersOf(token)}, ${until}`;
+  return `${cleanLine(token.name)} may ${token.can.join(", ")} ${where}, up to "${token.ceiling}" in ${foldersOf(token)}, ${until}`;
 }
 
 function foldersOf({ roots }: Token): string {
-  return roots === null || roots.includes("/") ? "any folder" : roots.map((each) => oneLine(each)).join(", ");
+  return roots === null || roots.includes("/")
+    ? "any folder"
+    : roots.map((each) => cleanLine(each)).join(", ");
 }
 
 function stateOf(token: Token, now: number): { words: string; isValid: boolean } {

@@ -10,7 +10,7 @@ import { loadConfig } from "../../config/load.ts";
 import { type Paths, prepareHome } from "../../config/paths.ts";
 import { ConfigError } from "../../config/problem.ts";
 import { failed, type Failure } from "../failure.ts";
-import { oneLine } from "../terminal/text.ts";
+import { cleanLine } from "../terminal/text.ts";
 
 export interface DaemonSettings {
   readonly port?: number | undefined;
@@ -162,9 +162,9 @@ function lastWords(log: string, from: number): string[] {
     if (line.trim() === "" || /^\s+at /.test(line)) return [];
     try {
       const record = JSON.parse(line) as { msg?: unknown; err?: { message?: unknown } };
-      return [oneLine([record.msg, record.err?.message].filter(Boolean).join(": "))];
+      return [cleanLine([record.msg, record.err?.message].filter(Boolean).join(": "))];
     } catch {
-      return [oneLine(line)];
+      return [cleanLine(line)];
     }
   });
 }

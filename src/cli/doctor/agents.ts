@@ -3,7 +3,7 @@ import type { Call } from "../call.ts";
 import { loadIfValid } from "../configuration.ts";
 import { bad, type Check, good, optional } from "./check.ts";
 import type { Connection } from "../daemon/connection.ts";
-import { oneLine } from "../terminal/text.ts";
+import { cleanLine } from "../terminal/text.ts";
 
 export async function checkAgents(call: Call, connection: Connection | null): Promise<Check[]> {
   const { probeOwnAgents } = await import("./own-agents.ts");
@@ -20,10 +20,10 @@ export async function checkAgents(call: Call, connection: Connection | null): Pr
 }
 
 function checkAgent(agent: Agent): Check {
-  const name = oneLine(agent.name);
-  const version = agent.version === null ? null : oneLine(agent.version);
+  const name = cleanLine(agent.name);
+  const version = agent.version === null ? null : cleanLine(agent.version);
   if (!agent.installed) {
-    const problem = version === null ? "not installed" : `${version}: ${oneLine(agent.problem ?? "")}`;
+    const problem = version === null ? "not installed" : `${version}: ${cleanLine(agent.problem ?? "")}`;
     return optional(name, problem, line(agent.howToInstall));
   }
   const found = version ?? "installed";
@@ -32,14 +32,14 @@ function checkAgent(agent: Agent): Check {
     return optional(name, `${found}: not signed in`, advice);
   }
   if (agent.problem !== null)
-    return bad(name, `${found}: ${oneLine(agent.problem)}`, line(agent.howToInstall));
+    return bad(name, `${found}: ${cleanLine(agent.problem)}`, line(agent.howToInstall));
   const words = [found, agent.signedIn ? "signed in" : null, line(agent.uses)];
   return good(name, words.filter((word) => word !== null).join(", "));
 }
 
 /** Compares with this terminal: the daemon has the PATH and variables of the terminal that started it. */
 function checkPlace(agent: Agent, here: Agent): Check | null {
-  const name = oneLine(agent.name);
+  const name = cleanLine(agent.name);
   const advice = "run in this terminal: kinfold down && kinfold up";
   if (!agent.installed && here.installed) {
     const text = "found in this terminal, but not by the daemon, which was started with another PATH";
@@ -60,19 +60,19 @@ function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
   if (wanted === undefined) return [];
   const agent = agents.find((one) => one.name === wanted);
   const set = "set agent in kinfold.yaml: kinfold config edit";
-  if (agent === undefined) return [bad(name, `${oneLine(wanted)} is not a known agent`, set)];
+  if (agent === undefined) return [bad(name, `${cleanLine(wanted)} is not a known agent`, set)];
   // This affects every session that names no agent, so the problem is repeated with its advice.
   const { ok, text, advice: cure } = checkAgent(agent);
   if (!ok) {
     const problem = agent.installed || agent.version !== null ? text : "is not installed";
-    return [bad(name, `${oneLine(wanted)} ${problem}`, cure === null ? set : `${cure}, or ${set}`)];
+    return [bad(name, `${cleanLine(wanted)} ${problem}`, cure === null ? set : `${cure}, or ${set}`)];
   }
   const isReal = (one: Agent): boolean => one.name !== "sim" && one.installed && one.problem === null;
   const better = agent.name === "sim" ? agents.find(isReal) : undefined;
-  const advice = better === undefined ? null : `to use ${oneLine(better.name)} instead, ${set}`;
-  return [good(name, oneLine(wanted), advice)];
+  const advice = better === undefined ? null : `to use ${cleanLine(better.name)} instead, ${set}`;
+  return [good(name, cleanLine(wanted), advice)];
 }
 
 function line(text: string | null | undefined): string | null {
-  return text === null || text === undefined ? null : oneLine(text);
+  return text === null || text === undefined ? null : cleanLine(text);
 }

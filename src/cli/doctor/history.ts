@@ -1,6 +1,6 @@
 import { bad, type Check, good, optional } from "./check.ts";
 import type { Connection } from "../daemon/connection.ts";
-import { oneLine } from "../terminal/text.ts";
+import { cleanLine } from "../terminal/text.ts";
 import { count } from "../../text/quantity.ts";
 
 const PROBLEMS_MAX = 200;
@@ -16,7 +16,7 @@ export async function checkHistory(connection: Connection | null): Promise<Check
   if (!scan.enabled) {
     const earlier = onDisk ?? [];
     const number = earlier.reduce((sum, { sessions }) => sum + sessions, 0);
-    const whose = earlier.map(({ agent }) => oneLine(agent)).join(", ");
+    const whose = earlier.map(({ agent }) => cleanLine(agent)).join(", ");
     const text =
       number === 0
         ? "no sessions of agents on this disk"
@@ -28,11 +28,11 @@ export async function checkHistory(connection: Connection | null): Promise<Check
   const read = `${count(sessions, "session")}, ${scan.filesRead} of ${count(scan.files, "file")} read`;
   return [
     isFailed
-      ? bad(name, `reading stopped: ${oneLine(scan.error ?? "")}`, "its log: kinfold logs")
+      ? bad(name, `reading stopped: ${cleanLine(scan.error ?? "")}`, "its log: kinfold logs")
       : good(name, read),
     ...problems.map(({ path, reason, badLines }) => {
       const kind = badLines > 0 ? "partly read file" : "unread file";
-      return optional(kind, `${oneLine(path)}: ${oneLine(reason)}`, null);
+      return optional(kind, `${cleanLine(path)}: ${cleanLine(reason)}`, null);
     }),
   ];
 }

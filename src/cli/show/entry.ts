@@ -3,7 +3,7 @@ import type { Call } from "../call.ts";
 import type { Client } from "../daemon/connection.ts";
 import { type Failure, refused } from "../failure.ts";
 import { labelOf } from "../sessions.ts";
-import { clock, harmless, oneLine } from "../terminal/text.ts";
+import { clock, harmless, cleanLine } from "../terminal/text.ts";
 import { entryLines } from "./transcript.ts";
 
 /** How many entries to show on each side. */
@@ -46,7 +46,7 @@ const LINES_MAX = 4;
 
 function wholeLines(entry: Entry, { io }: Call): string[] {
   const { body } = entry;
-  const tool = body.tool === undefined ? "" : ` ${oneLine(body.tool)}`;
+  const tool = body.tool === undefined ? "" : ` ${cleanLine(body.tool)}`;
   const head = `${clock(entry.at)}  #${entry.index}  ${entry.author} ${KINDS[entry.kind] ?? entry.kind}${tool}`;
   const asked = [body.command, ...(body.paths ?? [])].filter(
     (part) => part !== undefined && !body.text.includes(part),

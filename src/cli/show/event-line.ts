@@ -1,9 +1,9 @@
 import type { Event, Session } from "../../contract/index.ts";
 import { labelOf } from "../sessions.ts";
-import { clock, oneLine } from "../terminal/text.ts";
+import { clock, cleanLine } from "../terminal/text.ts";
 
 export function eventLine(event: Event, session: Session | undefined): string | null {
-  const text = event.text === null ? sentence(event) : oneLine(event.text);
+  const text = event.text === null ? sentence(event) : cleanLine(event.text);
   if (text === undefined) return null;
   const who = session === undefined ? event.sessionId.slice(-8) : labelOf(session);
   return `${clock(event.at)}  ${who.padEnd(14)}  ${text}`;
@@ -12,8 +12,8 @@ export function eventLine(event: Event, session: Session | undefined): string | 
 function sentence(event: Event): string | undefined {
   const { asked, by, toPerson } = event.data;
   if (event.type === "trigger.opened" && typeof asked === "string")
-    return `${toPerson === true ? "needs you" : "asks its parent"}: "${oneLine(asked)}"`;
-  if (event.type === "trigger.closed" && typeof by === "string") return `was answered by ${oneLine(by)}`;
+    return `${toPerson === true ? "needs you" : "asks its parent"}: "${cleanLine(asked)}"`;
+  if (event.type === "trigger.closed" && typeof by === "string") return `was answered by ${cleanLine(by)}`;
   return SENTENCES[event.type];
 }
 

@@ -1,7 +1,7 @@
 import type { Session } from "../../contract/index.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { nameOf } from "../sessions.ts";
-import { clip, columnsOf, oneLine, padTo, usd } from "../terminal/text.ts";
+import { clip, columnsOf, cleanLine, padTo, usd } from "../terminal/text.ts";
 import { ageOf, markedWords, stateWords, surroundings } from "./words.ts";
 import { tokens } from "../../text/quantity.ts";
 
@@ -32,7 +32,7 @@ function rowsOf(sessions: readonly Session[], drawing: Drawing) {
     branch,
     session,
     label: session.name === null ? `${session.shortId} ${nameOf(session)}` : nameOf(session),
-    agent: oneLine(session.agent),
+    agent: cleanLine(session.agent),
     state: stateWords(session, around(session), drawing.now),
     age: ageOf(session, drawing.now),
     cost: usd(session.usage.usd),

@@ -1,5 +1,5 @@
 import type { Receipt } from "../../contract/index.ts";
-import { oneLine, usd } from "../terminal/text.ts";
+import { cleanLine, usd } from "../terminal/text.ts";
 import { count, duration, tokens } from "../../text/quantity.ts";
 
 /** Lists what the daemon saw, one fact per line. */
@@ -8,20 +8,20 @@ export function receiptLines(receipt: Receipt): string[] {
   const last = receipt.commands.at(-1);
   if (last !== undefined) {
     const exit = last.exitCode === null ? "no exit code seen" : `exit ${last.exitCode}`;
-    lines.push(`${count(receipt.commands.length, "command")}, last: ${oneLine(last.command)} (${exit})`);
+    lines.push(`${count(receipt.commands.length, "command")}, last: ${cleanLine(last.command)} (${exit})`);
   }
   const calls = receipt.toolCalls.map(
-    ({ name, ok, count: times }) => `${oneLine(name)}${ok ? "" : " (failed)"}${timesWords(times)}`,
+    ({ name, ok, count: times }) => `${cleanLine(name)}${ok ? "" : " (failed)"}${timesWords(times)}`,
   );
   if (calls.length > 0) lines.push(calls.join(", "));
   for (const file of receipt.filesChanged.slice(0, FILES_MAX)) {
     const lineCount =
       file.added === null && file.removed === null ? "" : `  +${file.added ?? 0} −${file.removed ?? 0}`;
-    lines.push(`${file.status} ${oneLine(file.path)}${lineCount}`);
+    lines.push(`${file.status} ${cleanLine(file.path)}${lineCount}`);
   }
   if (receipt.filesChanged.length > FILES_MAX)
     lines.push(`… ${receipt.filesChanged.length - FILES_MAX} more files`);
-  const denied = receipt.denied.map(({ tool, count: times }) => oneLine(tool) + timesWords(times));
+  const denied = receipt.denied.map(({ tool, count: times }) => cleanLine(tool) + timesWords(times));
   if (denied.length > 0) lines.push(`denied: ${denied.join(", ")}`);
   return lines;
 }
@@ -41,7 +41,7 @@ function headline(receipt: Receipt): string {
   if (used > 0) facts.push(`${tokens(used)} tokens`);
   if (receipt.usage.usd) facts.push(usd(receipt.usage.usd));
   if (receipt.stopReason !== null && receipt.stopReason !== "end_turn")
-    facts.push(`stopped: ${oneLine(receipt.stopReason)}`);
+    facts.push(`stopped: ${cleanLine(receipt.stopReason)}`);
   return facts.join(", ");
 }
 

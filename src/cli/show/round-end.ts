@@ -3,7 +3,7 @@ import { shortId } from "../../contract/short-id.ts";
 import type { Call } from "../call.ts";
 import type { Client } from "../daemon/connection.ts";
 import { EXITS, type ExitName } from "../failure.ts";
-import { clip, harmless, oneLine } from "../terminal/text.ts";
+import { clip, harmless, cleanLine } from "../terminal/text.ts";
 import { duration } from "../../text/quantity.ts";
 
 /** Prints the result to standard output, the rest to standard error. Returns the exit code. */
@@ -14,9 +14,10 @@ export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promi
     return exit;
   }
   const id = shortId(end.sessionId);
-  const label = end.name === null ? id : oneLine(end.name);
+  const label = end.name === null ? id : cleanLine(end.name);
   if (end.result) call.io.line(harmless(end.result));
-  if (end.lastWords !== null) call.io.note(`Its last words after this: ${clip(oneLine(end.lastWords), 400)}`);
+  if (end.lastWords !== null)
+    call.io.note(`Its last words after this: ${clip(cleanLine(end.lastWords), 400)}`);
   if (isUnknown(end)) {
     call.io.note(
       `"${label}" is not at work, and its files do not say how it ended. Look at it: kinfold show ${id}`,
@@ -47,7 +48,7 @@ export async function markSeen(client: Client, id: string): Promise<void> {
 function sentence(end: WaitOutput): string {
   const word = end.outcome === "failed" ? "failed" : `was ${end.outcome}`;
   const took = end.receipt === null ? "" : ` after ${duration(end.receipt.durationMs)}`;
-  return `${word}${took}${end.error ? `: ${oneLine(end.error)}` : "."}`;
+  return `${word}${took}${end.error ? `: ${cleanLine(end.error)}` : "."}`;
 }
 
 /** True if it is unknown how the session ended: an agent that ran outside Kinfold may not record it. */

@@ -1,6 +1,6 @@
 import type { Entry } from "../../contract/index.ts";
 import type { Paint } from "../terminal/paint.ts";
-import { clip, clock, harmless, oneLine } from "../terminal/text.ts";
+import { clip, clock, harmless, cleanLine } from "../terminal/text.ts";
 
 /** Shows the author, then the text. A tool call takes one line. */
 export function entryLines(entries: readonly Entry[], look: { columns: number; paint: Paint }): string[] {
@@ -28,13 +28,13 @@ function markOf({ body }: Entry): string {
 
 function shortText(entry: Entry): string {
   const { body } = entry;
-  if (entry.kind === "toolCall") return oneLine(`${body.tool ?? "tool"} ${body.command ?? body.text}`);
+  if (entry.kind === "toolCall") return cleanLine(`${body.tool ?? "tool"} ${body.command ?? body.text}`);
   if (entry.kind === "toolResult") {
     const exit =
       typeof body.exitCode === "number" ? ` (exit ${body.exitCode})` : body.ok === false ? " (failed)" : "";
-    return oneLine(`→ ${body.text}`) + exit;
+    return cleanLine(`→ ${body.text}`) + exit;
   }
-  return entry.kind === "thought" ? oneLine(`thinks: ${body.text}`) : oneLine(body.text);
+  return entry.kind === "thought" ? cleanLine(`thinks: ${body.text}`) : cleanLine(body.text);
 }
 
 export const WHO: Readonly<Record<Entry["author"], string>> = {

@@ -1,6 +1,6 @@
 import type { Session } from "../../contract/index.ts";
 import type { Colour } from "../terminal/paint.ts";
-import { age, ago, oneLine } from "../terminal/text.ts";
+import { age, ago, cleanLine } from "../terminal/text.ts";
 import { count } from "../../text/quantity.ts";
 
 /** A session's state in words, the same on every surface. */
@@ -66,7 +66,7 @@ function working(session: Session, now: number): StateWords {
 function workingWords({ evidence }: Session, quietMs: number): string {
   if (quietMs >= QUIET_MS) return `quiet ${age(quietMs)}, process alive`;
   if (evidence.state === "queued") return "working: starting";
-  const does = oneLine(evidence.reason);
+  const does = cleanLine(evidence.reason);
   if (does === "" || /^(working|running)$/i.test(does)) return "working";
   const when = quietMs >= FRESH_MS ? `, ${ago(quietMs)}` : "";
   return `working: ${does.replace(/^working: /, "")}${when}`;
@@ -86,7 +86,7 @@ function waiting(session: Session, around: Around): StateWords {
     case "budget":
       return { glyph: "◆", words: "needs you: its budget is used up", colour: "amber" };
     case "node":
-      return { glyph: "◐", words: `waiting for node ${oneLine(session.node)}`, colour: null };
+      return { glyph: "◐", words: `waiting for node ${cleanLine(session.node)}`, colour: null };
     case undefined:
       return { glyph: "◐", words: "waiting", colour: null };
   }
@@ -142,21 +142,21 @@ function atRest(session: Session): StateWords {
 
 /** The agent's files do not say how the session ended, so this shows the evidence. */
 function unsure({ evidence }: Session): StateWords {
-  const reason = oneLine(evidence.reason);
+  const reason = cleanLine(evidence.reason);
   return { glyph: "?", words: reason === "" ? evidence.state : `${evidence.state}: ${reason}`, colour: null };
 }
 
 const UNSURE = new Set(["unknown", "orphaned", "pending"]);
 
 function withReason(word: string, session: Session): string {
-  const reason = oneLine(session.outcomeReason ?? "");
+  const reason = cleanLine(session.outcomeReason ?? "");
   const short = reason.replace(/^the agent process exited with code (\d+)/, "exit $1");
   return short === "" ? word : `${word}: ${short}`;
 }
 
 /** The reader is the user, so "the user" becomes "you". */
 function byWhom(session: Session): string {
-  const who = oneLine(session.endedBy ?? "");
+  const who = cleanLine(session.endedBy ?? "");
   return who === "" ? "" : ` by ${who === "the user" ? "you" : who}`;
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { age, ago, clip, columnsOf, harmless, oneLine, padTo, usd } from "./text.ts";
+import { age, ago, clip, columnsOf, harmless, cleanLine, padTo, usd } from "./text.ts";
 import { parseDuration, parseInteger } from "../value.ts";
 
 describe("numbers as a person reads them", () => {
@@ -30,7 +30,7 @@ describe("text that another program wrote", () => {
     assert.equal(harmless("exe\u202etxt"), "exetxt");
   });
   it("can be put on one line", () => {
-    assert.equal(oneLine("  a\n\n b\t c "), "a b c");
+    assert.equal(cleanLine("  a\n\n b\t c "), "a b c");
   });
 });
 

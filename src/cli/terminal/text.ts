@@ -6,7 +6,7 @@ export function harmless(text: string): string {
 }
 
 /** Makes a text safe and folds its white space into single spaces, so that it fits on one line. */
-export function oneLine(text: string): string {
+export function cleanLine(text: string): string {
   return folded(harmless(text));
 }
 
