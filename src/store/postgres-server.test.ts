@@ -144,7 +144,7 @@ describe("two nodes on one server", () => {
 });
 
 describe("a node's row", () => {
-  it("held by a live process refuses another, who is told where it runs", async () => {
+  it("held by a live process refuses another; the error says where it runs", async () => {
     const url = await server.url();
     const holder = new StoreProcess("hold", url);
     const [, boot] = (await holder.line()).split(" ") as [string, string];
@@ -236,7 +236,7 @@ describe("a connection that breaks", () => {
     });
   }
 
-  it("because the write awaited something foreign is told as the bug it is", async () => {
+  it("because the write awaited something else than its transaction is reported as a bug", async () => {
     const url = new URL(await server.url());
     // Run the migrations first: the short deadline below is meant for one write, not for all migrations on a
     // busy machine.

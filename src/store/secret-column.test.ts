@@ -31,7 +31,7 @@ function columnsOf(...kinds: readonly Kind[]): string[] {
   return named.filter(({ kind }) => kinds.includes(kind)).map(({ name, column }) => `${name}.${column}`);
 }
 
-it("a column that is written as it comes holds nothing that somebody wrote", () => {
+it("a column that is written unchanged holds no text of a user or an agent", () => {
   const others = columnsOf("plain").filter((each) => !OURS.test(each.slice(each.indexOf(".") + 1)));
   assert.deepEqual(
     others,

@@ -157,7 +157,7 @@ describe("the write lane", () => {
 });
 
 describe("a store in use", () => {
-  it("cannot be opened by another, who is told by which process and since when", async () => {
+  it("cannot be opened by another daemon; the error names the process and the time", async () => {
     const holder = new StoreProcess("hold", "sqlite", database);
     await holder.line();
     const lock = join(folder, "home", "kinfold.lock");

@@ -151,7 +151,7 @@ describe("searches of the embedded store", () => {
 });
 
 describe("the parts of the index", () => {
-  it("are left alone while somebody writes, become one when nobody does, and hold all they held", async () => {
+  it("are left alone during writes, are merged when no write comes, and keep every entry", async () => {
     const store = await open();
     const session = aSession();
     await store.write(session.id, (tx) => tx.sessions.add(session));

@@ -18,7 +18,7 @@ export function fenceRules(fresh: Fresh): void {
     assert.equal((await store.read.sessions.byId(root.id))?.title, "written");
   });
 
-  it("a late writer writes nothing, wakes nobody, and is told so", async () => {
+  it("a late writer writes nothing, wakes no session, and receives STALE", async () => {
     const store = await fresh();
     const root = await treeAt(store, 3);
     const commits: Commit[] = [];

@@ -378,7 +378,7 @@ function entryRules(fresh: Fresh): void {
     at: 1,
   });
 
-  it("entries are numbered without a gap, whoever appends", async () => {
+  it("entries of concurrent writers are numbered without a gap", async () => {
     const store = await fresh();
     const root = await treeOf(store);
     await Promise.all(
@@ -440,7 +440,7 @@ function leaseRules(fresh: Fresh): void {
 }
 
 function otherRules(fresh: Fresh): void {
-  it("a trigger is closed once; the loser is told", async () => {
+  it("a trigger is closed once; the second call returns false", async () => {
     const store = await fresh();
     const root = await treeOf(store);
     const trigger = aTrigger(root.id, { payload: { question: "?" } });

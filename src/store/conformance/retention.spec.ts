@@ -63,7 +63,7 @@ export function retentionRules(fresh: () => Promise<Store>): void {
     assert.deepEqual(await store.read.retention.sessions("default", { by, limit: 5 }), []);
   });
 
-  it("removes the oldest entries of any age only until so many bytes are gone", async () => {
+  it("removes the oldest entries of any age only until enough bytes are freed", async () => {
     const store = await fresh();
     const { id } = await withEntries(store, [10, 20, 30, 40, 50]);
     const { bytes } = await store.write(id, (tx) => tx.retention.measure(id, 10));

@@ -221,7 +221,7 @@ export function searchRules(fresh: () => Promise<Store>): void {
     assert.deepEqual(await near(["home"]), []);
   });
 
-  it("a hit says where it stands and marks what was searched for", async () => {
+  it("a hit names its session, author and time, and marks the words that were searched for", async () => {
     const { find, sessions } = await plant(await fresh());
     const { hits, total, isWhole } = await find("STRASSE");
     assert.equal(total, 1);

@@ -14,7 +14,7 @@ export function secretRules(fresh: () => Promise<Store>): void {
   heldRules(fresh);
   longRules(fresh);
 
-  it("no record keeps a secret, whichever of its texts it stands in", async () => {
+  it("no record keeps a secret, whichever of its texts contains it", async () => {
     const store = await fresh();
     const root = aSession({
       name: secret,
@@ -120,7 +120,7 @@ function longRules(fresh: () => Promise<Store>): void {
     assert.equal(title, longText(tries).replace(secret, MARK));
   });
 
-  it("a write that fails behind a long text leaves nothing, and its error is told", async () => {
+  it("a write that fails after a long text leaves nothing and rejects with its error", async () => {
     const store = await fresh();
     const root = aSession({ title: longText(0) });
     const failing = store.write(root.id, async (tx) => {

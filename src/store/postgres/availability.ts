@@ -51,7 +51,7 @@ export class Availability {
       late.unref();
       pool
         .query("SELECT 1")
-        .catch((error: unknown) => this.met(error))
+        .catch((error: unknown) => this.failed(error))
         .finally(() => {
           clearTimeout(late);
           isAsking = false;
@@ -61,7 +61,7 @@ export class Availability {
   }
 
   /** Call it when a statement failed: a lost connection starts a probe. */
-  met(error: unknown): void {
+  failed(error: unknown): void {
     if (isConnectionLoss(error)) this.#probeSoon(0);
   }
 

@@ -117,7 +117,7 @@ export class PostgresQuery implements Query {
 
 interface Watching {
   readonly trouble: object | null;
-  met(error: unknown): void;
+  failed(error: unknown): void;
 }
 
 /** How long a read is retried after its connection was lost, and the pause between tries. */
@@ -148,7 +148,7 @@ export class PoolQuery extends PostgresQuery {
     try {
       return await super.run(statement);
     } catch (error) {
-      this.#watching.met(error);
+      this.#watching.failed(error);
       throw translated(error);
     }
   }
@@ -159,7 +159,7 @@ export class PoolQuery extends PostgresQuery {
       try {
         return await ask();
       } catch (error) {
-        this.#watching.met(error);
+        this.#watching.failed(error);
         const isPatient = this.#watching.trouble === null && performance.now() < deadline;
         if (!isConnectionLoss(error) || !isPatient) throw translated(error);
       }

@@ -54,7 +54,7 @@ export async function writeTree<T>(
     try {
       return await attemptOnce(writer, at, work);
     } catch (error) {
-      writer.availability.met(error);
+      writer.availability.failed(error);
       // Only after a retry: the first time, the machine may have been asleep.
       if (errorCode(error) === IDLE_IN_TRANSACTION && attempt > 1)
         throw new Error(FOREIGN_AWAIT, { cause: error });
@@ -113,7 +113,7 @@ async function commit(writer: Writer, client: pg.PoolClient, xid: number): Promi
     const { command } = await client.query("COMMIT");
     if (command !== "COMMIT") throw new Error(`the server answered ${command} to a COMMIT`);
   } catch (error) {
-    writer.availability.met(error);
+    writer.availability.failed(error);
     if (!isConnectionLoss(error) || !(await didCommit(writer, xid))) throw error;
   }
 }

@@ -35,7 +35,7 @@ export async function rebuildFrom(store: Store, folder: string): Promise<Rebuilt
   const unreadable: string[] = [];
   let entries = 0;
   for (const file of files) {
-    const meta = await metaOf(file).catch(passOver);
+    const meta = await metaOf(file).catch(skipUnreadable);
     if (meta === null) {
       unreadable.push(file.path);
       continue;
@@ -55,7 +55,7 @@ export async function rebuildFrom(store: Store, folder: string): Promise<Rebuilt
 }
 
 /** Skips a file that the disk fails to read, so that the others are still restored. */
-function passOver(error: unknown): null {
+function skipUnreadable(error: unknown): null {
   if (!(error instanceof Error) || !("syscall" in error)) throw error;
   return null;
 }
@@ -85,7 +85,7 @@ async function addEntries(
     }
     return true;
   };
-  const isWhole = (await read().catch(passOver)) !== null;
+  const isWhole = (await read().catch(skipUnreadable)) !== null;
   await add();
   await store.write(session.rootId, (tx) =>
     tx.sessions.patch(session.id, { lastActivityAt: lastAt, endedAt: lastAt, updatedAt: lastAt }),

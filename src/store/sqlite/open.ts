@@ -75,7 +75,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
 function openHeld(options: SqliteOptions, lock: Lock): Store {
   const { path, log } = options;
-  lookOver(options, lock.before);
+  checkFile(options, lock.before);
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
   const writer = new Connection(path, { readOnly: false, cacheKb: WRITER_CACHE_KB, busyMs: OPENING_BUSY_MS });
@@ -237,7 +237,7 @@ function announce(listeners: Listeners, writes: readonly Write<unknown>[]): void
 }
 
 /** Checks the file before anything may write to it, so that a damaged file stays untouched. */
-function lookOver({ path, traces }: SqliteOptions, before: Note | null): void {
+function checkFile({ path, traces }: SqliteOptions, before: Note | null): void {
   const isUnclean = before?.pid != null || before?.openedIn != null;
   const bytes = fileSize(path);
   if (bytes === 0) return;

@@ -53,7 +53,7 @@ function isOver(status: MessageStatus): boolean {
 
 export function messageWrites(q: Query, rootId: string): MessageWrites {
   /** Returns the fields that this move must redact, in the same transaction. */
-  async function overIn(
+  async function redactedByMove(
     id: string,
     from: readonly MessageStatus[],
     patch: Partial<MessageRecord>,
@@ -78,7 +78,7 @@ export function messageWrites(q: Query, rootId: string): MessageWrites {
       return kept;
     },
     async move(id, from, patch) {
-      const set = messages.set({ ...patch, ...(await overIn(id, from, patch)) });
+      const set = messages.set({ ...patch, ...(await redactedByMove(id, from, patch)) });
       if (set === null) throw new Error(`message ${id} cannot be moved: the patch is empty`);
       const changed = await q.run(sql`UPDATE messages SET ${set}
         WHERE id = ${id} AND root_id = ${rootId} AND status IN ${list(from)}`);

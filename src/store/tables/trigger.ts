@@ -49,7 +49,10 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
    * Redacts the answer, except the answer to a vendor's own request. That one is delivered from this row, so
    * it must stay unchanged until then.
    */
-  async function heldIn(id: string, patch: Partial<TriggerRecord>): Promise<Partial<TriggerRecord>> {
+  async function withoutSecretAnswer(
+    id: string,
+    patch: Partial<TriggerRecord>,
+  ): Promise<Partial<TriggerRecord>> {
     if (!patch.answer) return patch;
     const row = await q.get(sql`SELECT fence FROM triggers WHERE id = ${id} AND root_id = ${rootId}`);
     return row === null || row[0] === null ? { ...patch, ...triggers.redacted(patch) } : patch;
@@ -86,7 +89,7 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
       await redactAnswers(sql`session_id = ${sessionId} AND fence = ${fence} AND seen_at IS NULL`);
     },
     async close(id, patch) {
-      const set = triggers.set(await heldIn(id, patch));
+      const set = triggers.set(await withoutSecretAnswer(id, patch));
       if (set === null) throw new Error(`trigger ${id} cannot be closed: the patch is empty`);
       return setOpen(id, set);
     },

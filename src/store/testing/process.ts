@@ -91,7 +91,7 @@ const MODES = {
     const { DatabaseSync } = await import("node:sqlite");
     const { migrate } = await import("../sqlite/migrate.ts");
     const db = new DatabaseSync(database, { timeout: 20_000 });
-    await told();
+    await waitForInput();
     migrate(db, database);
     db.close();
   },
@@ -103,14 +103,14 @@ const MODES = {
     const address = addressOf(store);
     const client = new pg.Client(clientOptions(address));
     await client.connect();
-    await told();
+    await waitForInput();
     await migrate(client, address);
     await client.end();
   },
 };
 
 /** Prints that it is ready and waits for the end of its input, so that several processes start together. */
-async function told(): Promise<void> {
+async function waitForInput(): Promise<void> {
   say("ready");
   await once(process.stdin.resume(), "end");
 }
