@@ -52,12 +52,12 @@ test("a sleep moves every deadline by as much, and by no more when the store ref
   });
   aheadMs = 60_000;
   await refused.promise;
-  for (let told = 0; told < 2;) {
+  for (let notices = 0; notices < 2;) {
     const changed = Promise.withResolvers<void>();
     const off = family.store.onCommit(() => changed.resolve());
     const trees = [family.rootId, other.id].map((id) => family.store.feed.ofTree(id, 0, 1_000));
-    told = (await Promise.all(trees)).flat().filter((event) => event.type === "notice").length;
-    if (told < 2) await changed.promise;
+    notices = (await Promise.all(trees)).flat().filter((event) => event.type === "notice").length;
+    if (notices < 2) await changed.promise;
     off();
   }
   const after = await family.store.read.triggers.byId(first.id);

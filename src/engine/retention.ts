@@ -1,4 +1,4 @@
-import { setImmediate as others } from "node:timers/promises";
+import { setImmediate as letOthersRun } from "node:timers/promises";
 import type { Keep } from "../contract/index.ts";
 import { count } from "../text/quantity.ts";
 import type { Prunable } from "../store/port/store.ts";
@@ -66,7 +66,7 @@ export class Retention implements Service {
         if (isIdle) await this.#pruneTree(rootId, { idleSince, xidBelow });
       }
       after = page.at(-1)?.rootId;
-      await others();
+      await letOthersRun();
     }
   }
 
@@ -76,7 +76,7 @@ export class Retention implements Service {
       ({ isDone } = await this.#deps.store.write(rootId, (tx) =>
         tx.retention.pruneEvents({ ...of, limit: SLICE }),
       ));
-      await others();
+      await letOthersRun();
     }
   }
 
@@ -123,7 +123,7 @@ export class Retention implements Service {
       );
       bytes += more.bytes;
       ({ isDone } = more);
-      await others();
+      await letOthersRun();
     }
     return bytes;
   }
@@ -150,7 +150,7 @@ export class Retention implements Service {
       bytes += gone.bytes;
       removed += gone.removed;
       ({ isDone } = gone);
-      await others();
+      await letOthersRun();
     }
     if (removed > 0) await removeMessageFiles(this.#deps, session.id);
     return bytes;

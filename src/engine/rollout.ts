@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { setImmediate as others } from "node:timers/promises";
+import { setImmediate as letOthersRun } from "node:timers/promises";
 import type { EntryRecord, EventRecord, Reads, SessionRecord, TurnRecord } from "../store/port/store.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 
@@ -173,7 +173,7 @@ async function linesOf(
     const { seq } = event;
     const text = `${JSON.stringify({ timestamp: iso(event.at), seq, ...line })}\n`;
     lines.push({ seq, text });
-    if (text.length > LONG_CHARS) await others();
+    if (text.length > LONG_CHARS) await letOthersRun();
   }
   return lines;
 }
@@ -199,7 +199,7 @@ async function entriesOf(
     });
     for (const entry of page) entries.set(entry.index, entry);
     after = page.at(-1)?.index ?? end;
-    await others();
+    await letOthersRun();
   }
   return entries;
 }

@@ -1,4 +1,4 @@
-import { setImmediate as others } from "node:timers/promises";
+import { setImmediate as letOthersRun } from "node:timers/promises";
 import { folderScope } from "../system/folder.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 
@@ -45,7 +45,7 @@ export class ScopeMover implements Service {
           if (this.#isStopped) return;
           // No fence: it moves stored rows, regardless of which process runs the session.
           isDone = await store.write(rootId, (tx) => tx.scopeMoves.step(sessionId, scope, SLICE));
-          await others();
+          await letOthersRun();
         }
       }
     }

@@ -14,12 +14,12 @@ test("a silent agent's evidence says so, its parent and the person are notified,
     return found?.reason.startsWith("nothing heard for ") && found;
   });
   assert.match(evidence.reason, /^nothing heard for \d+ s: waiting for its model$/);
-  const told = await when(async () => {
+  const notice = await when(async () => {
     const entries = await store.read.entries.page(root.id, { limit: 100 });
     return entries.find((entry) => entry.kind === "trigger");
   });
   assert.match(
-    told.body.text,
+    notice.body.text,
     /Child "mute" .* may be stuck: nothing heard for \d+ s: waiting for its model\./,
   );
   const { triggers } = await client.listTriggers({ for: "person" });

@@ -80,8 +80,8 @@ test("with one callback per turn, a cancel reports the running turn, or the roun
       return endKey(tx, row);
     });
     assert.equal(key, callbackKey({ ...child, round: 1 }, turn));
-    const told = (await family.callbacks()).filter((message) => message.callbackKey === key);
-    assert.equal(told.length, 1);
+    const callbacks = (await family.callbacks()).filter((message) => message.callbackKey === key);
+    assert.equal(callbacks.length, 1);
   }
 });
 

@@ -44,9 +44,9 @@ test("the callback of the session named is sent, those below it are void", async
   const family = await openFamily(t);
   const { child, below } = await threeGenerations(family);
   await cancel(family, child.id);
-  const [told, ...more] = await family.callbacks();
-  assert.deepEqual([told?.metadata["childSessionId"], told?.status, more], [child.id, "queued", []]);
-  assert.equal(told?.data?.["stoppedBelow"], 1);
+  const [callback, ...more] = await family.callbacks();
+  assert.deepEqual([callback?.metadata["childSessionId"], callback?.status, more], [child.id, "queued", []]);
+  assert.equal(callback?.data?.["stoppedBelow"], 1);
   const inside = await family.callbacks(child.id);
   assert.deepEqual(
     inside.map(({ metadata, status }) => [metadata["childSessionId"], status]),

@@ -46,9 +46,9 @@ for (const [outcome, held] of [
     await end(family, child.id, "failed");
     const row = await family.session(child.id);
     assert.deepEqual([row.roundOpen, row.outcome, row.held], [false, outcome, held]);
-    const told = await family.callbacks();
+    const callbacks = await family.callbacks();
     assert.deepEqual(
-      told.map(({ metadata, status }) => [metadata["childSessionId"], metadata["outcome"], status]),
+      callbacks.map(({ metadata, status }) => [metadata["childSessionId"], metadata["outcome"], status]),
       [[child.id, outcome, "queued"]],
     );
     assert.equal((await family.session()).roundOpen, true, "the callback opened a round of the idle parent");
@@ -61,9 +61,9 @@ test("every round calls back once", async (t) => {
   await end(family, child.id, "completed");
   await workOff(family, await ask(family, child.id));
   await end(family, child.id, "completed");
-  const told = await family.callbacks();
+  const callbacks = await family.callbacks();
   assert.deepEqual(
-    told.map((message) => message.callbackKey),
+    callbacks.map((message) => message.callbackKey),
     [`${child.id}:1`, `${child.id}:2`],
   );
 });

@@ -106,8 +106,11 @@ test("a turn whose agent has lost it is interrupted, says why, and its prompt is
   assert.equal(settled.status, "interrupted");
   assert.match(settled.error ?? "", /this agent cannot be resumed by itself/);
   assert.equal((await family.inbox(cut.id))[0]?.status, "void");
-  const [told] = await family.callbacks();
-  assert.deepEqual([told?.data?.["outcome"], told?.data?.["unlanded"]], ["interrupted", "sim> say done"]);
+  const [callback] = await family.callbacks();
+  assert.deepEqual(
+    [callback?.data?.["outcome"], callback?.data?.["unlanded"]],
+    ["interrupted", "sim> say done"],
+  );
 });
 
 test("a turn without work and without a record at its agent gets its original prompt", async (t) => {

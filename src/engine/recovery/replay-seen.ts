@@ -1,4 +1,4 @@
-import { setImmediate as others } from "node:timers/promises";
+import { setImmediate as letOthersRun } from "node:timers/promises";
 import { observe } from "../../domain/receipt.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import type { EntryRecord } from "../../store/port/store.ts";
@@ -23,7 +23,7 @@ export async function replaySeen(deps: EngineDeps, recorder: Recorder): Promise<
     const last = page.at(-1);
     if (last === undefined) return;
     after = last.index;
-    await others();
+    await letOthersRun();
   }
 }
 

@@ -40,10 +40,10 @@ export interface Claim {
 export async function claim(
   deps: EngineDeps,
   candidate: SessionRecord,
-  held: ProcessLease | null,
+  current: ProcessLease | null,
 ): Promise<Claim | null> {
   // Neither a replaced process nor a caller with an outdated view of the session may claim.
-  const by = held ?? { session: candidate.id, fence: candidate.fence };
+  const by = current ?? { session: candidate.id, fence: candidate.fence };
   const claimed = await deps.store.write(candidate.rootId, by, async (tx) => {
     const session = await tx.sessions.byId(candidate.id);
     if (session === null || session.endedAt !== null || session.held !== null || session.parked !== null)
@@ -58,7 +58,7 @@ export async function claim(
     if (reserved === null) return null;
     // Every turn belongs to a round; otherwise no callback would report it.
     if (!session.roundOpen) await openRound(tx, session, deps.now());
-    const lease = held ?? (await newProcessLease(deps, tx, session));
+    const lease = current ?? (await newProcessLease(deps, tx, session));
     const rendered = await render(tx, session, messages);
     const { text } = rendered;
     const turn = await addTurn(deps, tx, { session, lease, text, messages, reserved });
