@@ -15,11 +15,15 @@ function open(t: TestContext) {
 
 describe("a work queue", () => {
   it("takes the highest rank of those that are due, and the others in their time", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
     const { queue, ran, run, idle } = open(t);
-    const soon = Date.now() + 20;
-    void queue.add({ kind: "read", key: "late", run: run("late"), rank: 9, dueAt: soon });
+    void queue.add({ kind: "read", key: "late", run: run("late"), rank: 9, dueAt: Date.now() + 20 });
     void queue.add({ kind: "read", key: "low", run: run("low"), rank: 1 });
     void queue.add({ kind: "read", key: "high", run: run("high"), rank: 2 });
+    t.mock.timers.tick(1);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(ran, ["high", "low"]);
+    t.mock.timers.tick(19);
     await idle;
     assert.deepEqual(ran, ["high", "low", "late"]);
   });
