@@ -133,6 +133,8 @@ it("many keys that become one mark take time proportional to their number", () =
     const { user, system } = process.threadCpuUsage(before);
     return user + system;
   };
+  // The least of five: a garbage collection in between would count for one of the two sizes only.
+  const least = (count: number): number => Math.min(...Array.from({ length: 5 }, () => cost(count)));
   cost(500);
-  assert.ok(cost(8_000) < 8 * Math.max(cost(2_000), 1_000));
+  assert.ok(least(8_000) < 8 * Math.max(least(2_000), 1_000));
 });
