@@ -297,7 +297,7 @@ describe("bad input is refused with what is wrong, what is allowed and what next
     ]) {
       await refused(
         { method: "GET", path: `/api/sessions/${root.id}/wait?${query}` },
-        { code: "invalid_input", says: [/^"?(timeout_ms|until)"? (must be|stands twice|is empty)/] },
+        { code: "invalid_input", says: [/^"?(timeout_ms|until)"? (must be|is given twice|is empty)/] },
       );
     }
     await refused(

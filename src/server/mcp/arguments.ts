@@ -2,7 +2,6 @@ import { Refusal } from "../../contract/refusal.ts";
 import { unknownField } from "../input.ts";
 import { ALIAS_WORDS, Budget, CallbackPatch, OPERATIONS, TOOL_WORDS } from "../../contract/index.ts";
 import type { OperationName, OperationSpec, ToolWords } from "../../contract/index.ts";
-import { isFields } from "../../text/fields.ts";
 import { isWithinShape } from "../body.ts";
 
 /**
@@ -207,4 +206,8 @@ function parsed(field: string, value: unknown): unknown {
   } catch {
     return value;
   }
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -14,9 +14,8 @@ import type { HttpRequest } from "../request.ts";
 import { busyReply } from "./busy.ts";
 import { callTool } from "./call.ts";
 import type { ToolCall } from "./call.ts";
-import { fieldsOf } from "../../text/fields.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
-import { mayBlock } from "./arguments.ts";
+import { isFields, mayBlock } from "./arguments.ts";
 import type { Env, ServerOptions } from "../routes.ts";
 
 /**
@@ -160,6 +159,10 @@ function readMessage(message: unknown): Message {
 function learn(message: Message, token: string, shared: Shared): void {
   if (message.clientName !== null) shared.names.set(token, message.clientName);
   if (message.cancels !== null) shared.flight.cancel(token, message.cancels);
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  return isFields(value) ? value : {};
 }
 
 const NAMES_MAX = 4_096;
