@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { runnableMs } from "../system/runnable-time.ts";
-import { type Beat, sleptBetween } from "./sleep-detection.ts";
+import { type Beat, sleptBetween } from "./heartbeat.ts";
 
 const from: Beat = { wall: 1_000_000, monotonic: 5_000, runnable: 200 };
 const later = (wall: number, monotonic: number, runnable: number): Beat => ({
