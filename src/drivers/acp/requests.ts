@@ -91,11 +91,9 @@ const RISKS: Readonly<Record<string, Risk>> = {
 };
 
 async function askOrCancel(asking: Asking, request: AgentRequest): Promise<AgentAnswer | null> {
-  return Promise.race([asking.onRequest(request).catch(deny), asking.cancelled.then(() => null)]);
-}
-
-function deny(): AgentAnswer {
-  return { kind: "deny" };
+  // Without a decision the agent must not act.
+  const answer = asking.onRequest(request).catch((): AgentAnswer => ({ kind: "deny" }));
+  return Promise.race([answer, asking.cancelled.then(() => null)]);
 }
 
 type Value = string | number | boolean | string[];

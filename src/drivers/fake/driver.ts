@@ -12,8 +12,7 @@ import type {
   PromptEnd,
   Replay,
 } from "../port.ts";
-import { play, type PlayEnd, type Stage, Steered, type Used } from "../sim/play.ts";
-import { promptContextIn } from "../sim/script.ts";
+import { play, type PlayEnd, promptContextIn, type Stage, Steered, type Used } from "../sim/script.ts";
 
 export interface FakeOptions {
   readonly name?: string;

@@ -2,8 +2,7 @@ import { asksToContinue, messagesIn, type Cut, cutOf } from "./cut.ts";
 import { Journal, type Record } from "./journal.ts";
 import { McpClient, type McpServer } from "./mcp-client.ts";
 import { type Mode, readMode } from "./mode.ts";
-import { Steered, play } from "./play.ts";
-import { promptContextIn, readPrompt } from "./script.ts";
+import { play, promptContextIn, readPrompt, Steered } from "./script.ts";
 import { AcpStage } from "./stage.ts";
 import { type Params, Wire, WireError } from "./wire.ts";
 

@@ -1,4 +1,6 @@
+import { asError } from "../../system/error.ts";
 import { boundedText } from "../../text/fence.ts";
+
 /** The sim agent's script language, shared by the sim process and the fake driver. */
 export type Step =
   | {
@@ -42,7 +44,7 @@ export function promptContextIn(text: string): string {
 }
 
 /** Replaces `${name.path}` with the value bound to the name; leaves unbound references unchanged. */
-export function fillIn(text: string, bound: ReadonlyMap<string, unknown>): string {
+function fillIn(text: string, bound: ReadonlyMap<string, unknown>): string {
   return text.replace(REFERENCE, (whole, name: string, path: string | undefined) => {
     const value = lookUp(bound, name, path);
     if (value === undefined) return whole;
@@ -158,4 +160,221 @@ function lookUp(bound: ReadonlyMap<string, unknown>, name: string, path: string 
     value = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
   }
   return value;
+}
+
+/** Performs the steps of a script. The sim process does so over ACP, the fake driver by direct calls. */
+export interface Stage {
+  say(text: string): void;
+  think(text: string): void;
+  plan(titles: readonly string[]): void;
+  /** Whether the earlier conversation, or the context that the prompt carries, contains this text. */
+  recalls(text: string): boolean;
+  compact(summary: string): void;
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  background(ms: number): void;
+  run(command: string, signal: AbortSignal): Promise<void>;
+  write(path: string, text: string): Promise<void>;
+  tool(name: string, input: unknown, signal: AbortSignal): Promise<{ text: string; ok: boolean }>;
+  /** Resolves to the answer, or null if it was declined. */
+  ask(text: string, options: readonly string[], signal: AbortSignal): Promise<string | null>;
+  permit(text: string, signal: AbortSignal): Promise<boolean>;
+  /** Asks to leave planning mode with this plan. */
+  review(plan: string, signal: AbortSignal): Promise<boolean>;
+  /** Reports what the prompt has used so far, at the end of a model call. */
+  usage(used: Used, signal: AbortSignal): Promise<void>;
+  /** Faults that only a real process can have. */
+  misbehave(step: Extract<Step, { word: "crash" | "deaf" | "half" | "flood" }>): Promise<void>;
+}
+
+export interface Play {
+  readonly text: string;
+  readonly stage: Stage;
+  readonly signal: AbortSignal;
+  /** Messages steered into this turn; each is answered before the next step. */
+  readonly steered: Steered;
+  /** Steps that an earlier process did, and the variables that they bound. */
+  readonly done?: number;
+  readonly bound?: Map<string, unknown>;
+  readonly onSteered?: () => void;
+  /** Called after each step of the prompt itself. */
+  readonly onStep?: (done: number, bound: { as: string | null; value: unknown }) => void;
+}
+
+export interface Used {
+  readonly input: number;
+  readonly output: number;
+  readonly usd: number;
+}
+
+export interface PlayEnd {
+  readonly stopReason: "end_turn" | "cancelled" | "error";
+  readonly error: string | null;
+  readonly limitSeconds: number | null;
+  readonly usage: Used;
+}
+
+/** Steered messages, on whose arrival a hanging turn can wait. */
+export class Steered {
+  readonly #texts: string[] = [];
+  #wake: (() => void) | null = null;
+
+  add(text: string): void {
+    this.#texts.push(text);
+    this.#wake?.();
+  }
+
+  take(): string | undefined {
+    return this.#texts.shift();
+  }
+
+  arrival(): Promise<void> {
+    if (this.#texts.length > 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+/** Never rejects: an error of the stage becomes the prompt's error. */
+export async function play(request: Play): Promise<PlayEnd> {
+  const state: State = {
+    ...request,
+    bound: request.bound ?? new Map(),
+    used: { input: 0, output: 0, usd: 0 },
+    stopped: null,
+  };
+  try {
+    await playPrompt(state);
+    await playSteered(state);
+  } catch (error) {
+    if (!request.signal.aborted) state.stopped ??= { error: asError(error).message, limitSeconds: null };
+  }
+  const ended = { usage: state.used, error: null, limitSeconds: null };
+  if (request.signal.aborted) return { ...ended, stopReason: "cancelled" };
+  return state.stopped === null
+    ? { ...ended, stopReason: "end_turn" }
+    : { ...ended, ...state.stopped, stopReason: "error" };
+}
+
+interface State extends Play {
+  readonly bound: Map<string, unknown>;
+  readonly used: { input: number; output: number; usd: number };
+  stopped: { error: string; limitSeconds: number | null } | null;
+}
+
+async function playPrompt(state: State): Promise<void> {
+  const steps = readPrompt(state.text);
+  for (let at = state.done ?? 0; at < steps.length; at += 1) {
+    if (state.signal.aborted || state.stopped !== null) return;
+    const step = steps[at]!;
+    await playStep(state, step);
+    const isLimit = step.word === "limit";
+    if (state.signal.aborted || (state.stopped !== null && !isLimit)) return;
+    const as = step.word === "tool" ? step.as : null;
+    state.onStep?.(at + 1, { as, value: as === null ? null : state.bound.get(as) });
+    // After a usage limit, a later prompt continues with the next step.
+    if (isLimit) return;
+    await playSteered(state);
+  }
+}
+
+async function playText(state: State, text: string): Promise<void> {
+  for (const step of readPrompt(text)) {
+    if (state.signal.aborted || state.stopped !== null) return;
+    await playStep(state, step);
+    await playSteered(state);
+  }
+}
+
+async function playSteered(state: State): Promise<void> {
+  for (let text = state.steered.take(); text !== undefined; text = state.steered.take()) {
+    await playText(state, text);
+    if (!state.signal.aborted) state.onSteered?.();
+  }
+}
+
+async function playStep(state: State, step: Step): Promise<void> {
+  const { stage, signal } = state;
+  const filled = (text: string): string => fillIn(text, state.bound);
+  switch (step.word) {
+    case "say":
+      return stage.say(filled(step.text));
+    case "think":
+      return stage.think(filled(step.text));
+    case "plan":
+      return stage.plan(step.titles.map(filled));
+    case "recall": {
+      const what = filled(step.text);
+      return stage.say(stage.recalls(what) ? `sim: recalls ${what}` : `sim: does not recall ${what}`);
+    }
+    case "compact":
+      return stage.compact(filled(step.text));
+    case "sleep":
+      return stage.sleep(step.ms, signal);
+    case "background":
+      return stage.background(step.ms);
+    case "run":
+      return stage.run(filled(step.text), signal);
+    case "write":
+      return stage.write(filled(step.path), filled(step.text));
+    case "tool":
+      return playTool(state, step);
+    case "ask": {
+      const answer = await stage.ask(filled(step.text), step.options.map(filled), signal);
+      return stage.say(answer === null ? "sim: no answer" : `sim: answered ${answer}`);
+    }
+    case "review": {
+      const isApproved = await stage.review(filled(step.text), signal);
+      return stage.say(isApproved ? "sim: plan approved" : "sim: keeps planning");
+    }
+    case "permit":
+      return stage.say((await stage.permit(filled(step.text), signal)) ? "sim: allowed" : "sim: denied");
+    case "hang":
+      return hang(state);
+    default:
+      return playEnding(state, step);
+  }
+}
+
+async function playEnding(state: State, step: Step): Promise<void> {
+  switch (step.word) {
+    case "usage":
+      state.used.input += step.input;
+      state.used.output += step.output;
+      state.used.usd += step.usd;
+      return state.stage.usage(state.used, state.signal);
+    case "limit":
+      state.stopped = { error: `usage limit, over in ${step.seconds} s`, limitSeconds: step.seconds };
+      return;
+    case "fail":
+      state.stopped = { error: fillIn(step.text, state.bound), limitSeconds: null };
+      return;
+    case "unknown":
+      state.stopped = { error: step.problem, limitSeconds: null };
+      return;
+    case "crash":
+    case "deaf":
+    case "half":
+    case "flood":
+      return state.stage.misbehave(step);
+    default:
+      throw new Error(`no such step: ${step.word}`);
+  }
+}
+
+async function playTool(state: State, step: Extract<Step, { word: "tool" }>): Promise<void> {
+  const reply = await state.stage.tool(step.name, fillInValue(step.input, state.bound), state.signal);
+  if (step.as !== null) state.bound.set(step.as, replyValue(reply.text));
+  state.stage.say(reply.text);
+}
+
+/** Answers steered messages until it is cancelled. */
+async function hang(state: State): Promise<void> {
+  const cancelled = new Promise<void>((resolve) => {
+    state.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  while (!state.signal.aborted && state.stopped === null) {
+    await Promise.race([cancelled, state.steered.arrival()]);
+    if (!state.signal.aborted) await playSteered(state);
+  }
 }

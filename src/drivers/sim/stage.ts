@@ -8,7 +8,7 @@ import { realPathOf } from "../../system/folder.ts";
 import type { Journal } from "./journal.ts";
 import type { McpClient } from "./mcp-client.ts";
 import { type Mode, verdict } from "./mode.ts";
-import type { Stage, Used } from "./play.ts";
+import type { Stage, Used } from "./script.ts";
 import type { Wire } from "./wire.ts";
 
 export interface StageOptions {
