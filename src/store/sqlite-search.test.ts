@@ -48,9 +48,10 @@ async function open(options: Partial<SqliteOptions> = {}): Promise<Store> {
   return store;
 }
 
-/** Returns the number of threads of this process besides the main one. */
+/** Returns the number of search threads. The store may also have a thread that checkpoints. */
 function threads(): number {
-  return (process.report.getReport() as { workers: unknown[] }).workers.length;
+  const { workers } = process.report.getReport() as { workers: { header: { event: string } }[] };
+  return workers.filter(({ header }) => header.event.endsWith("[search]")).length;
 }
 
 describe("searches of the embedded store", () => {

@@ -130,6 +130,7 @@ export class Searches {
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const threads = process.getBuiltinModule("node:worker_threads");
     const worker = new threads.Worker(new URL(`./worker.${extension}`, import.meta.url), {
+      name: "search",
       workerData: { path: this.#path },
       resourceLimits: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 },
     });

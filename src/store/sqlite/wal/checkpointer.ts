@@ -129,6 +129,7 @@ export class WalCheckpointer {
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const threads = process.getBuiltinModule("node:worker_threads");
     const worker = new threads.Worker(new URL(`./checkpoint-worker.${extension}`, import.meta.url), {
+      name: "checkpoint",
       workerData: { path: this.#path },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
     });
