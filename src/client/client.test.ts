@@ -228,7 +228,7 @@ describe("events", () => {
   });
 });
 
-/** Breaks the stream after `bytesMax` bytes, as a network does. */
+/** Breaks the stream after `bytesMax` bytes, as a failing network does. */
 function cutAfter(bytesMax: number): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
   return new TransformStream({

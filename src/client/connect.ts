@@ -20,7 +20,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The operations that have an HTTP address. Operations that only an agent may ask have none. */
+/** The operations that have an HTTP address. Operations that only an agent may call have none. */
 export type HttpOperationName = {
   [N in OperationName]: (typeof OPERATIONS)[N] extends { readonly http: object } ? N : never;
 }[OperationName];

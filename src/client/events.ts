@@ -16,7 +16,9 @@ export interface EventsOptions {
 }
 
 export type FeedItem =
-  /** The feed is connected: a snapshot read from now on misses nothing. */
+  /**
+   * The feed is connected. A snapshot that is read now misses nothing: all later changes arrive as events.
+   */
   | { readonly type: "open"; readonly cursor: string | null }
   | { readonly type: "event"; readonly event: Event; readonly cursor: string | null }
   | { readonly type: "fragment"; readonly fragment: Fragment; readonly cursor: string | null }
@@ -25,7 +27,7 @@ export type FeedItem =
 
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
-/** The daemon sends a heartbeat every 15 s; a connection without three of them is dead. */
+/** The daemon sends a heartbeat every 15 s. A connection that misses three of them is dead. */
 const SILENCE_MAX_MS = 45_000;
 
 /** Resumes a lost connection. Ends only when the signal is aborted or the daemon refuses. */
@@ -47,7 +49,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-/** True if the watch aborted a silent connection. */
+/** True for the error that `Watch` causes when it aborts a silent connection. */
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }
@@ -82,7 +84,8 @@ async function* connection(
     for await (const message of messagesOf(response, watch, target.url)) {
       state.retryMs = RETRY_FIRST_MS;
       const item = read(message, state);
-      // The daemon first sends where the feed begins. A snapshot read before that could miss an event.
+      // The first message says where the feed begins. A client that reads its snapshot before `open` could
+      // miss an event.
       if (!isOpen && item?.type !== "reset") yield { type: "open", cursor: state.cursor };
       isOpen = true;
       if (item !== null) yield item;
@@ -129,7 +132,7 @@ async function* messagesOf(response: Response, watch: Watch, url: string): Async
         throw new Unreachable(url, error);
       });
       if (done) return;
-      // A slow reader does not mean that the daemon is silent.
+      // The time that the reader needs for a message does not count as silence of the daemon.
       watch.pause();
       yield* sse.push(decoder.decode(value, { stream: true }));
     }

@@ -8,7 +8,7 @@ export interface HttpTarget {
   readonly fetch: typeof globalThis.fetch;
 }
 
-/** The daemon is not running, or it is restarting. */
+/** Thrown if nothing answers at the daemon's address, for example while the daemon restarts. */
 export class Unreachable extends Error {
   readonly url: string;
 
@@ -24,11 +24,13 @@ interface Ask {
   readonly signal?: AbortSignal;
 }
 
-/** How many times to retry while the daemon is busy, and the longest pause it may ask for. */
+/** The most attempts while the daemon is busy, and the longest pause between them before jitter is added. */
 const BUSY_TRIES = 6;
 const BUSY_PAUSE_MAX_MS = 10_000;
 
-/** Runs one operation. Retries while the daemon is busy: a busy daemon has changed nothing. */
+/**
+ * Runs one operation. Retries if the daemon refuses it as busy, which is safe because nothing was changed.
+ */
 export async function ask(target: HttpTarget, name: OperationName, options: Ask): Promise<unknown> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -44,7 +46,10 @@ export async function ask(target: HttpTarget, name: OperationName, options: Ask)
   }
 }
 
-/** Fields of the path go into the path; the others into the query of a GET, else into a JSON body. */
+/**
+ * Puts the fields that the path names into the path. Puts the others into the query of a GET, or into the
+ * JSON body of any other method.
+ */
 async function askOnce(target: HttpTarget, name: OperationName, options: Ask): Promise<unknown> {
   const spec: OperationSpec = OPERATIONS[name];
   if (spec.http === undefined)

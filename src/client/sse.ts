@@ -36,7 +36,7 @@ export class SseReader {
     });
   }
 
-  /** Throws if a message is longer than the daemon ever sends. */
+  /** Throws if a message is longer than `MESSAGE_CHARS_MAX`. */
   push(piece: string): SseMessage[] {
     this.#messages = [];
     this.#parser.feed(piece);
@@ -48,7 +48,10 @@ export class SseReader {
   }
 }
 
-/** Ignores every other parse error: by the standard, unknown fields are ignored. */
+/**
+ * Throws only for a message that is too long. Ignores other parse errors, because the standard says that
+ * unknown fields are ignored.
+ */
 function throwIfTooLong(error: ParseError): void {
   if (error.type === "max-buffer-size-exceeded") throw error;
 }

@@ -11,14 +11,17 @@ export interface WaitForOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The longest wait of one request: many HTTP clients give up after five minutes without headers. */
+/**
+ * The longest wait of one request. It is short because many HTTP clients give up after five minutes without
+ * headers.
+ */
 const SLICE_MS = 45_000;
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 2_000;
 
 /**
  * Waits until the round has ended or the time is up (`timedOut`). Keeps waiting while the daemon restarts;
- * throws every other refusal.
+ * throws every other error.
  */
 export async function waitFor(target: HttpTarget, id: string, options: WaitForOptions): Promise<WaitOutput> {
   const endsAt =

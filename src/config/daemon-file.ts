@@ -1,14 +1,18 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 
 /**
- * A running daemon's file in its home. The CLI finds the daemon by it, but must ask the address for proof.
+ * The file that a running daemon keeps in its home. The CLI reads the daemon's address from it, but must
+ * check who answers there.
  */
 export interface DaemonFile {
   readonly pid: number;
   readonly url: string;
   readonly startedAt: number;
   readonly boot: string;
-  /** Distinguishes processes that had the same pid; null if the system does not report it. */
+  /**
+   * When the process started, which distinguishes it from another process with the same pid; null if the
+   * system does not report it.
+   */
   readonly processStart: string | null;
   /** Why the daemon cannot start yet, as a sentence; absent once it has started. */
   readonly waiting?: string;

@@ -47,7 +47,7 @@ function truth(word: string): boolean | undefined {
   return /^(0|false|no|off)$/i.test(word) ? false : undefined;
 }
 
-/** Returns text that is not YAML unchanged: the setting's check then reports it. */
+/** Returns the text unchanged if it is not YAML; the setting's own check then reports it. */
 function fromYaml(text: string): unknown {
   try {
     return yaml().parse(text);

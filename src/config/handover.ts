@@ -8,9 +8,9 @@ export type Checked = Pick<Loaded, "config" | "problems">;
 const NAME = "KINFOLD_CHECKED";
 
 /**
- * Writes a checked configuration into a file for a new daemon, which then need not load every schema. Only
- * the owner can read the file: the configuration may contain the store's password, and other programs could
- * read it in an environment. Returns the variable that names the file.
+ * Writes a checked configuration into a file for a new daemon, so that the daemon need not load every schema.
+ * It is a file that only the owner can read, because the configuration may contain the store's password and
+ * other programs could read it from an environment variable. Returns the variable that names the file.
  */
 export function handOver({ config, problems }: Checked, home: string): Record<string, string> {
   const path = join(home, `start-${randomUUID()}.json`);
@@ -18,7 +18,7 @@ export function handOver({ config, problems }: Checked, home: string): Record<st
   return { [NAME]: path };
 }
 
-/** Reads the configuration that was passed on, and deletes its file. */
+/** Reads the configuration that `handOver` wrote, and deletes its file. */
 export function takeChecked(env: Record<string, string | undefined>): Checked | null {
   const path = env[NAME];
   delete env[NAME];
@@ -34,7 +34,10 @@ export function isHandedOver(env: Readonly<Record<string, string | undefined>>):
   return env[NAME] !== undefined;
 }
 
-/** Deletes the file after a failed start, which may not have read it. */
+/**
+ * Deletes the file of `handOver` after a failed start, because the daemon may have failed before it read the
+ * file.
+ */
 export function forgetChecked(env: Readonly<Record<string, string | undefined>>): void {
   const path = env[NAME];
   if (path !== undefined) rmSync(path, { force: true });

@@ -101,7 +101,7 @@ function assemble(state: State): Config {
   );
 }
 
-/** Describes a problem between settings, such as a certificate without its key. */
+/** Describes a problem with a combination of settings, such as a certificate without its key. */
 function together(state: State, key: string, message: string): ConfigProblem {
   const section = key.split(".")[0] ?? key;
   const near =

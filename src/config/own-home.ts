@@ -33,7 +33,7 @@ const REMOVE = "find out who put it there, then remove it";
 function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProblem | null {
   const link = lstatSync(file, { throwIfNoEntry: false });
   const found = statSync(file, { throwIfNoEntry: false });
-  // The database creates and deletes files meanwhile.
+  // The file may be gone by now, because the database creates and deletes files at any time.
   if (link === undefined || found === undefined) return null;
   const foreign =
     ownerProblem(file, link, { uid, next: REMOVE }) ?? ownerProblem(file, found, { uid, next: REMOVE });

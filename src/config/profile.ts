@@ -21,7 +21,7 @@ const CLAUDE_MODES: Readonly<Record<string, Permission>> = {
 
 export interface ProfileSet {
   readonly profiles: readonly Profile[];
-  /** Files of a project that nobody has trusted; they are not used. */
+  /** A project's profile files that no person has trusted; they are not used. */
   readonly untrusted: readonly { name: string; file: string }[];
 }
 
@@ -155,7 +155,10 @@ async function filesIn(folder: string): Promise<string[]> {
   return files.toSorted().map((name) => join(folder, name));
 }
 
-/** Returns the key of a file in `trusted.json`. Resolves only its folder: the file is never a link. */
+/**
+ * Returns the key of a file in `trusted.json`. Resolves links only in the folder's path, because the file
+ * itself is never a link.
+ */
 async function realKey(project: string, name: string): Promise<string> {
   return join(await realpath(join(project, PROJECT_FOLDER)), name);
 }

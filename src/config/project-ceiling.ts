@@ -8,7 +8,10 @@ import { settingOf } from "./setting.ts";
 import { lstat, open, opendir, realpath } from "node:fs/promises";
 
 const FILE = "kinfold.yaml";
-/** Without O_NONBLOCK, opening a FIFO without a writer would block forever. A link could lead anywhere. */
+/**
+ * O_NOFOLLOW, because a link could lead anywhere. O_NONBLOCK, because opening a FIFO that has no writer would
+ * otherwise block forever.
+ */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** The upper limits from a project's `kinfold.yaml` files. */
@@ -17,11 +20,14 @@ export interface ProjectCeiling {
   readonly limits: Partial<Limits>;
   /** The `file:line` of each setting, such as `limits.depthMax`. */
   readonly where: Readonly<Record<string, string>>;
-  /** Files or settings that cannot be read. They must not be ignored: they may contain a limit. */
+  /** Files or settings that cannot be read. They must not be ignored, because they may contain a limit. */
   readonly problems: readonly ConfigProblem[];
 }
 
-/** Returns the folders whose files apply here: from the git top level down, or only this one without git. */
+/**
+ * Returns the folders whose files apply to this folder: from the top of its git repository down to it, or
+ * only the folder itself if it is in no repository.
+ */
 export function projectFolders(folder: string): string[] {
   const top = gitTop(folder);
   const folders = [folder];
@@ -111,7 +117,7 @@ const ENTRIES_MAX = 1_000;
 export type ProjectFile =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "missing" }
-  /** The file exists and is not read; `why` completes "It …". */
+  /** The file exists but was not read. `why` completes a sentence that begins with "It". */
   | { readonly kind: "refused"; readonly why: string };
 
 /**

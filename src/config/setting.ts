@@ -5,7 +5,7 @@ export interface Setting {
   readonly key: string;
   readonly env: string;
   readonly kind: "string" | "number" | "boolean" | "list" | "other";
-  /** The allowed values, if there are only a few; for the reference. */
+  /** The allowed values, if there are only a few; for the reference documentation. */
   readonly choices: readonly string[] | null;
   readonly description: string;
   readonly fallback: unknown;

@@ -3,7 +3,10 @@ import type * as Yaml from "yaml";
 
 let loaded: typeof Yaml | null = null;
 
-/** Loads the YAML library on demand: most homes have no file, and loading it would delay every start. */
+/**
+ * Loads the YAML library on demand, because it would delay every start and most homes have no configuration
+ * file.
+ */
 export function yaml(): typeof Yaml {
   loaded ??= createRequire(import.meta.url)("yaml") as typeof Yaml;
   return loaded;

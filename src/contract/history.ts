@@ -3,7 +3,7 @@ import { EntryAuthor, EntryBody, EntryKind } from "./entry.ts";
 import { Id } from "./id.ts";
 import { Origin, Session } from "./session.ts";
 
-/** The state of a session that is known only from its files, which are the evidence for it. */
+/** The state of a session that we know only from its files, as inferred from them. */
 export const HistoryState = z.enum([
   "running",
   "waiting",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Agent } from "./agent.ts";
 import { CallbackPatch, Permission } from "./session.ts";
 
-/** A limit of zero is refused, because such a session could never start a turn. */
+/** Zero is refused, because a session with a limit of zero could never start a turn. */
 const LIMITS = {
   usd: z.number().positive(),
   tokens: z.int().positive(),

@@ -62,7 +62,10 @@ export function contextOf(
   return { ...caller, self: session, visible, role, withheld };
 }
 
-/** Returns the session that a token still belongs to: by its lease, or by its row if a user runs it. */
+/**
+ * Returns the session if the token is still valid for it. For a managed session its lease decides; for an
+ * attached one, which has no lease, its row.
+ */
 async function heldBy(deps: OperationDeps, sessionId: string, fence: number): Promise<SessionRecord | null> {
   const lease = await deps.store.read.leases.bySession(sessionId);
   if (lease !== null && lease.fence !== fence) return null;

@@ -7,7 +7,8 @@ import { openWorld, PERSON, type World } from "./testing/random-trees.ts";
 type Self = Caller & { kind: "session" };
 
 /**
- * Calls of a session, and writes that follow after its call has ended. `nth` is the write that is watched.
+ * Calls of a session that write, and writes that follow after a call has ended. `nth` says which write of the
+ * session is watched.
  */
 const WRITERS: Record<string, { nth?: number; run: (world: World, self: Self) => Promise<unknown> }> = {
   "saves a checkpoint": {
@@ -60,7 +61,9 @@ async function cancelChild({ ask, take }: World, self: Self, turnOnly: boolean):
   await ask("cancel", self, { id: session.id, turnOnly });
 }
 
-/** Returns the tree before and after the watched write of a session whose turn is running. */
+/**
+ * Runs the writer in a session whose turn is running. Returns the tree before and after the watched write.
+ */
 async function watch(writer: (typeof WRITERS)[string], isLate: boolean): Promise<Watched> {
   const world = await openWorld();
   try {

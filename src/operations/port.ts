@@ -14,7 +14,7 @@ import type { Visible } from "../domain/permission.ts";
 export interface Call {
   /** Aborted when the caller has gone; a wait then ends and takes no messages. */
   readonly signal: AbortSignal;
-  /** The call's id, if the protocol has one; the idempotency key of a spawn without a name. */
+  /** The call's id, if the protocol has one. A spawn without a name uses it as its idempotency key. */
   readonly callId: string | null;
 }
 
@@ -27,7 +27,9 @@ export type CallerContext = Caller & {
   readonly self: SessionRecord | null;
   /** The scopes whose sessions the caller sees. */
   readonly visible: Visible;
-  /** Which list of Kinfold's tools the caller is shown. It shortens the list and takes away no right. */
+  /**
+   * Which list of Kinfold's tools the caller is shown. A role only shortens the list; it takes away no right.
+   */
   readonly role: ToolRole;
   /** Kinfold's tools that the caller's profile or parent withholds from it. */
   readonly withheld: readonly string[];
@@ -48,7 +50,10 @@ export interface Gate {
   identify(token: string): Promise<CallerContext | null>;
   /** Returns messages to the inbox because the reply that carried them did not arrive. */
   giveBack(caller: Caller, messageIds: readonly string[]): Promise<void>;
-  /** Records that the reply to a spawn was lost: an equal spawn within ten minutes returns that child. */
+  /**
+   * Records that the reply to a spawn was lost, so that an equal spawn within ten minutes returns the same
+   * child.
+   */
   spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
   unread(caller: Caller): Promise<number>;
   /** Number of writes that wait for the store, answered from memory. */

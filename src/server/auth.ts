@@ -49,7 +49,9 @@ export function bearerOf(incoming: IncomingMessage): string {
 const HEALTH_MS = 250;
 const PEOPLE_MAX = 16;
 
-/** Identifies callers. The process behind a socket is looked up once, and not for a session's token. */
+/**
+ * Identifies callers. Looks up the process behind a socket once per socket, and never for a session's token.
+ */
 export class Authenticator {
   readonly #gate: Gate;
   readonly #isAgentPeer: IsAgentPeer | undefined;
@@ -65,7 +67,10 @@ export class Authenticator {
     return this.#admit(await this.#gate.identify(token), token, socket);
   }
 
-  /** A health check must not depend on the store: if it is slow, a person's last valid token is accepted. */
+  /**
+   * Accepts a person's last valid token if the store is slow, because a health check must not depend on the
+   * store.
+   */
   async admitToHealth(token: string, socket: Socket): Promise<CallerContext> {
     const asked = this.#gate.identify(token);
     const known = this.#people.get(token);
@@ -104,7 +109,7 @@ export class Authenticator {
     if (known !== undefined) return known;
     if (this.#isAgentPeer === undefined) return Promise.resolve(false);
     const { remotePort, remoteAddress, localPort } = socket;
-    // The caller has gone, so its process cannot be looked up: it is not admitted.
+    // The caller has gone and its process cannot be looked up, so it is not admitted.
     if (remotePort === undefined || remoteAddress === undefined || localPort === undefined) {
       return Promise.resolve(true);
     }

@@ -75,7 +75,7 @@ function tooLarge(): Refusal {
 
 /** The deepest nesting of a body: each level costs stack, and valid input has only a few. */
 export const JSON_DEPTH_MAX = 64;
-/** The most fields and items of a body: checking one costs far more than its bytes. */
+/** The most fields and items of a body, because validating one costs far more than reading its bytes. */
 export const JSON_ITEMS_MAX = 10_000;
 
 const QUOTE = 0x22;
@@ -111,7 +111,7 @@ export class JsonShape {
     }
   }
 
-  /** Returns the position after the end of a string, or after the backslash of an escape. */
+  /** Returns the position after the closing quote or after a backslash, or the end of the chunk. */
   #passString(piece: Uint8Array, from: number): number {
     for (let at = from; at < piece.length; at += 1) {
       const byte = piece[at];

@@ -70,7 +70,10 @@ async function pump(
   }
 }
 
-/** Requests the next batch. The handler prevents an unhandled rejection; awaiting it still throws. */
+/**
+ * Requests the next batch. The empty handler prevents an unhandled rejection; the returned promise still
+ * rejects.
+ */
 function step(feed: AsyncIterator<FeedBatch>): Promise<IteratorResult<FeedBatch>> {
   const next = feed.next();
   next.catch((error: unknown) => error);
@@ -89,7 +92,7 @@ async function gather(
   const due = Promise.withResolvers<null>();
   const timer = setTimeout(() => due.resolve(null), dueInMs);
   while (text.length < CHUNK_BYTES_MAX) {
-    // An error ends this chunk; the caller gets it when it awaits `next`.
+    // An error ends this chunk. The caller of `gather` gets the error when it awaits `next`.
     const batch = await Promise.race([next, due.promise]).catch(() => null);
     if (batch === null || batch.done === true) break;
     text += render(batch.value);

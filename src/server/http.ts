@@ -104,8 +104,8 @@ function doorOf(
     try {
       return enter(caller, incoming, { token, outgoing });
     } finally {
-      // Callers that share one process lookup are identified at the same instant; they continue a few at a
-      // time.
+      // Callers that share one process lookup are identified at the same instant. This lets only a few
+      // continue at a time.
       await identified.passed();
     }
   };
@@ -113,7 +113,10 @@ function doorOf(
 
 const STOP = /^\/api\/sessions\/[^/?]+\/cancel(?:$|\?)/;
 
-/** Loads the router with the first request: with `fetch` it takes a third of the daemon's start time. */
+/**
+ * Loads the router with the first request, because loading it and `fetch` takes a third of the daemon's start
+ * time.
+ */
 function router(options: ServerOptions, enter: Enter): ReturnType<typeof createListener> {
   let listener: Promise<ReturnType<typeof createListener>> | null = null;
   return async (incoming, outgoing) => {

@@ -22,7 +22,10 @@ export function createListener(
   return getRequestListener(createApp(options, enter).fetch, { overrideGlobalObjects: false });
 }
 
-/** Requires the token on every route, unknown ones too: a stranger must not learn which routes exist. */
+/**
+ * Requires the token on every route, even on unknown ones, so that a stranger cannot learn which routes
+ * exist.
+ */
 function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   const app = new Hono<Env>();
   app.use(async (c, next) => {

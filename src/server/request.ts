@@ -35,7 +35,7 @@ export class HttpRequest {
     else options.outgoing.once("close", () => this.#onClose());
   }
 
-  /** True for a wait or a feed: it ends at once when the daemon shuts down; other requests may finish. */
+  /** True for a wait or a feed. These end at once when the daemon shuts down; other requests may finish. */
   get isLong(): boolean {
     return this.#isLong;
   }

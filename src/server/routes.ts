@@ -98,7 +98,10 @@ async function ask(request: HttpRequest, row: Row, input: object): Promise<unkno
   return output;
 }
 
-/** Without its answer, a session would spawn again, or never get the messages that the answer carried. */
+/**
+ * Registers what to do if the answer does not arrive. Otherwise a session would spawn the same child again,
+ * or never get the messages that the answer carried.
+ */
 function keepLost(request: HttpRequest, { name, gate }: Row, output: unknown): void {
   const { caller } = request;
   if (name === "spawn") request.onLost(() => gate.spawnReplyLost(caller, (output as SpawnOutput).session.id));

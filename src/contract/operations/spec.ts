@@ -14,18 +14,18 @@ export interface OperationSpec {
   /** The tool's name; absent if agents may not call this. */
   readonly mcp?: string;
   readonly cli?: string;
-  /** Whether a session may call this; all other operations are for people and API keys. */
+  /** Whether a session may call this. If false, only people and API keys may. */
   readonly sessions: boolean;
-  /** The right that an API key needs to call this; if absent, no key may. */
+  /** The right that an API key needs to call this; if absent, no API key may call it. */
   readonly right?: TokenRight;
   /** The call may block for as long as its client allows. */
   readonly blocks?: true;
-  /** A session that may not spawn has this tool as well. */
+  /** True if sessions that may not spawn have this tool too. */
   readonly leaf?: true;
   /**
    * Further parameter names of the tool, each mapped to its field: names of the source designs, and fields
-   * that are accepted but not advertised. `one.` means a field of the single task or question that a source
-   * design passes.
+   * that are accepted but not advertised. The prefix `one.` is for source designs that pass a single task or
+   * question instead of a list: the parameter is then a field of that one item.
    */
   readonly aliases?: Readonly<Record<string, string>>;
 }

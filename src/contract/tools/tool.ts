@@ -4,7 +4,7 @@ import { ALIAS_WORDS, TOOL_WORDS } from "./words.ts";
  * What an agent's model reads about a tool. Plain data without schemas, so that `kinfold mcp` starts fast.
  */
 export interface ToolWords {
-  /** The `mcp` of its operation's row. */
+  /** The tool's name; the same as `mcp` in the row of its operation. */
   readonly name: string;
   /** Models do not see the title, but Codex searches tools by it. */
   readonly title?: string;
@@ -89,6 +89,6 @@ export function instructionsFor(role: ToolRole): string {
 
 const SPAWN_AND_GO_ON =
   "- spawn_session returns at once. Go on with other work; with none left, end your turn. Each result reaches you by itself: do not poll, do not repeat a spawn, take silence as work in progress.";
-/** For a client that cannot be woken from outside. */
+/** Replaces `SPAWN_AND_GO_ON` for a client that cannot be woken from outside. */
 const SPAWN_AND_WAIT =
   "- spawn_session returns at once. Go on with other work: do not poll, do not repeat a spawn, take silence as work in progress; call wait_session before you end your turn.";

@@ -235,7 +235,10 @@ export const TOOL_WORDS = [
   },
 ] as const satisfies readonly ToolWords[];
 
-/** The source design's name for a spawn: always accepted, listed only if the configuration says so. */
+/**
+ * `create_session`, the source design's name for a spawn: always accepted, but listed only if the
+ * configuration says so.
+ */
 export const ALIAS_WORDS = {
   name: "create_session",
   description: "The same as spawn_session: session_type is the profile, and the child inherits nothing.",

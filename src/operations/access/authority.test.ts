@@ -51,8 +51,8 @@ const OF_THE_SCOPE: ReadonlySet<OperationName> = new Set(["list", "search"]);
 
 /**
  * Every operation that acts on one session, with its allowed callers. `below`: the session's ancestors;
- * `self`: these or itself; `fire`: these or its children; `accepted`: these, its children, and sessions of
- * its scope if it accepts the type.
+ * `self`: its ancestors and itself; `fire`: its ancestors and its children; `accepted`: its ancestors, its
+ * children, and sessions of its scope if it accepts the type.
  */
 function acts(node: Node): (Attempt & { who: "below" | "self" | "fire" | "accepted" })[] {
   const { id } = node;
@@ -246,7 +246,7 @@ async function assertListsWithin(caller: Parameters<World["ask"]>[1], scope: str
 
 const RIGHTS = ["read", "spawn", "answer", "fire", "cancel"] as const satisfies readonly TokenRight[];
 
-/** Repeats the right of each operation, so that a mistake in the operation table is caught. */
+/** States the right of each operation a second time, so that a mistake in the operation table is caught. */
 function keyAttempts(node: Node): (Attempt & { right: TokenRight })[] {
   const { id } = node;
   const asked = [
@@ -421,7 +421,8 @@ describe("the feed", () => {
         for await (const batch of feed) {
           seen.push(...batch.events.map((event) => event.rootId));
           if (seen.includes(mine!.rootId)) break;
-          // The event of the other tree is written first: if it were sent, it would arrive before this one.
+          // The event of the other tree is written first. If the feed sent it by mistake, it would arrive
+          // before the event of this tree.
           if (batch.events.length === 0) {
             await world.ask("tell", PERSON, { id: other!.id, message: "hi" });
             await world.ask("tell", PERSON, { id: mine!.id, message: "hi" });

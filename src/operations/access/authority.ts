@@ -60,7 +60,7 @@ function callerEnded(): Refusal {
   return new Refusal("session_ended", "This session has ended: nothing more can be done from it.");
 }
 
-/** Checks stored rights only: nothing that a request claims counts. */
+/** Checks only the rights stored for the caller. Nothing that a request claims about itself counts. */
 export function requireRight(caller: Caller, operation: OperationName): void {
   if (caller.kind === "person") return;
   if (caller.kind === "session") {

@@ -60,8 +60,9 @@ async function startOne(
 }
 
 /**
- * For every operation that a session may call, its input about a session of another family. `refused`: the
- * call is refused. `shows`: it is answered, without anything said there. `own`: the input names no session.
+ * For every operation that a session may call: its input about a session of another family, and the expected
+ * result. `refused`: the call is refused. `shows`: the call succeeds but returns nothing that the other
+ * family said. `own`: the input names no session.
  */
 const ATTEMPTS: Partial<
   Record<OperationName, readonly ["refused" | "shows" | "own", (at: Other) => object]>

@@ -32,7 +32,10 @@ export async function resolveInScope(
   return one(deps, caller, { self, ref, visible: await candidates(deps, caller, { self, ref }) });
 }
 
-/** Returns whether a caller may open a session that it sees; a session only in its own tree. */
+/**
+ * Returns whether a caller may open a session that it can see. A session may open only sessions of its own
+ * tree.
+ */
 export function isFamily(self: SessionRecord | null, session: { rootId: string }): boolean {
   return self === null || session.rootId === self.rootId;
 }
@@ -80,7 +83,10 @@ interface Wanted {
   readonly ref: string;
 }
 
-/** Adds the caller's own family first: more sessions may share a name than the store returns. */
+/**
+ * Returns the sessions that `ref` may mean. If there are more than the store returns, puts the caller's
+ * family first, because the store may have left it out.
+ */
 async function candidates(
   deps: OperationDeps,
   { visible }: CallerContext,
@@ -93,7 +99,10 @@ async function candidates(
   return [...named.toReversed(), ...found];
 }
 
-/** Returns whether `session` is a descendant of `ancestorId`. Detached sessions have left the family. */
+/**
+ * Returns whether `session` is a descendant of `ancestorId`. A detached session, and everything below it, no
+ * longer counts as a descendant.
+ */
 export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: string): Promise<boolean> {
   let at: SessionRecord | null = session;
   while (at !== null && at.parentId !== null && at.detachedAt === null) {
@@ -103,7 +112,9 @@ export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: 
   return false;
 }
 
-/** A session may act only on its descendants; a person or an API key on any session. */
+/**
+ * Refuses a session that acts on anything but its descendants. A person or an API key may act on any session.
+ */
 export async function requireBelow(
   deps: OperationDeps,
   caller: CallerContext,

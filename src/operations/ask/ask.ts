@@ -27,7 +27,7 @@ export const ask: Handler<"ask"> = async (deps, caller, { input, call }) => {
   });
 };
 
-/** A plan that was sent back for changes gets the next revision number. */
+/** Asks for a review of a plan. Each further plan of the same round gets the next revision number. */
 export const planReview: Handler<"planReview"> = async (deps, caller, { input, call }) => {
   const self = callerSession(caller);
   const earlier = self === null ? [] : await deps.store.read.triggers.ofSession(self.id);
@@ -121,7 +121,8 @@ async function takeAnswer(
     await tx.triggers.seen(trigger.id, now);
     return answer;
   });
-  // Others see the row, so it is redacted; the message has the original answer for the asker.
+  // The trigger's row is redacted, because others can see it. The message to the asker has the original
+  // answer.
   const answer = message === null ? trigger.answer : (message.data as Answer | null);
   return {
     ...(await pending(deps, trigger)),

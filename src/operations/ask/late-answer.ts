@@ -7,8 +7,8 @@ import { askedText } from "../../kernel/trigger.ts";
 import type { Reads, TriggerRecord } from "../../store/port/store.ts";
 
 /**
- * Returns whether this is the recorded answer, sent again under a key because its reply was lost. Compares
- * redacted texts, because the recorded answer is redacted.
+ * Returns whether this is the recorded answer again, sent with an idempotency key because the first reply was
+ * lost. Compares redacted texts, because the recorded answer is redacted.
  */
 export function isRepeated(trigger: TriggerRecord, answer: Answer, key: string | undefined): boolean {
   const { answer: recorded, status } = trigger;
@@ -20,7 +20,10 @@ function wordsOf({ callerId, action, response, answers }: Answer): string {
   return JSON.stringify(redactBriefly([callerId, action, response, answers]));
 }
 
-/** Returns why a trigger can no longer be answered: who answered what, or the trigger that asks it again. */
+/**
+ * Returns why a trigger can no longer be answered: who answered what, or which trigger asks the same question
+ * again.
+ */
 export async function tooLate(reads: Pick<Reads, "triggers">, trigger: TriggerRecord): Promise<Refusal> {
   const { status } = trigger;
   if (status === "withdrawn") return withdrawn(await successorOf(reads, trigger), status);
@@ -46,7 +49,7 @@ function withdrawn(successor: TriggerRecord | null, status: string): Refusal {
   );
 }
 
-/** Returns the same question asked again by a new process, else the newest open trigger of this type. */
+/** Returns the open trigger that asks the same question again, else the newest open trigger of this type. */
 async function successorOf(
   reads: Pick<Reads, "triggers">,
   trigger: TriggerRecord,

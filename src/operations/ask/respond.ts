@@ -19,7 +19,7 @@ import { describe } from "../read/view.ts";
 import { sees } from "../../domain/permission.ts";
 import { newTrigger } from "../../kernel/callback.ts";
 
-/** Answers a trigger once. A later answer is refused with who answered what. */
+/** Answers a trigger once. The refusal of a later answer says who gave which answer. */
 export const respond: Handler<"respond"> = async (deps, caller, { input }) => {
   const trigger = await findTrigger(deps, caller, input.id);
   const asker = await requireAsker(deps, caller, trigger);
@@ -52,7 +52,7 @@ export const respond: Handler<"respond"> = async (deps, caller, { input }) => {
   return { trigger: await viewOneTrigger(after), what };
 };
 
-/** Says in one sentence what an answer does; the same for a repeated answer. */
+/** Says in one sentence what an answer does. A repeated answer gets the same sentence. */
 async function whatBecame(
   tx: Tx,
   type: string,

@@ -2,7 +2,7 @@ import type { EntryRecord, Reads } from "../../store/port/store.ts";
 
 type Page = Parameters<Reads["entries"]["page"]>[1];
 
-/** How often the page is read again because the open message ended meanwhile. */
+/** The most attempts to read a page. An attempt is repeated if the open message ended meanwhile. */
 const TRIES = 5;
 
 /** Returns a page of entries, followed by the message that is still being written, marked `open`. */
@@ -13,7 +13,8 @@ export async function entryPage(
 ): Promise<EntryRecord[]> {
   let rows: EntryRecord[] = [];
   for (let tries = 0; tries < TRIES; tries += 1) {
-    // Read the draft first: otherwise a message that ends in between would be in neither.
+    // Read the draft before the entries; otherwise a message that ends in between would be in neither of
+    // them.
     const open = await reads.drafts.ofSession(sessionId);
     rows = await reads.entries.page(sessionId, page);
     const last = rows.at(-1);

@@ -13,7 +13,7 @@ const BATCH_MS = 20;
 const FLOOR_MS = 2_000;
 const PAGE = 1_000;
 const FRAGMENTS_MAX = 4_096;
-/** How many trees a follower remembers, besides those at work. */
+/** How many trees a follower remembers. Above this, it forgets all trees that have no recent events. */
 const TREES_MAX = 10_000;
 
 /**
@@ -42,7 +42,7 @@ export async function* feed(deps: OperationDeps, caller: CallerContext, request:
       const seen = changes.count;
       const batches = await follow.next(fragments.splice(0));
       yield* batches;
-      // The pause after a batch makes a busy store be read in batches.
+      // The pause lets events of a busy store collect, so that they are read in batches.
       if (batches.length === 0) await changes.since(seen, FLOOR_MS, request.signal);
       else await pause(BATCH_MS);
     }
@@ -97,7 +97,9 @@ class Follow {
     this.#sent.set(this.#rootId, numberOf(second ?? "", row?.seq ?? 0));
   }
 
-  /** Returns what has happened since the last call. Over one tree each event comes with its own cursor. */
+  /**
+   * Returns the events and fragments since the last call. Over one tree each event comes with its own cursor.
+   */
   async next(fragments: Fragment[]): Promise<FeedBatch[]> {
     const before = this.#xmin;
     const { xmin } = await this.#deps.store.feed.point();
@@ -133,7 +135,10 @@ class Follow {
     return seen;
   }
 
-  /** Forgets all other trees. Their events before `since` have been sent, so they resume there. */
+  /**
+   * Forgets all trees except these. The events of the others before `since` have been sent, so a forgotten
+   * tree continues at `since`.
+   */
   #forget(trees: readonly { rootId: string }[], since: number): void {
     const kept = new Set(trees.map((tree) => tree.rootId));
     for (const rootId of this.#sent.keys()) if (!kept.has(rootId)) this.#sent.delete(rootId);
@@ -197,7 +202,7 @@ function viewEvent({ xid: _, ...event }: EventRecord): Event {
   return event;
 }
 
-/** A number beyond the last one was never sent: following it would skip events. */
+/** Refuses a number beyond the last event. It was never sent, and to continue after it would skip events. */
 function numberOf(text: string, last: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
   if (value > last) throw reset("not from this feed");

@@ -14,7 +14,10 @@ interface PageRequest {
 
 /** Longer texts are cut and marked, because a page is for reading. */
 const TEXT_MAX = 64 * 1024;
-/** How many pages are searched for a sub-agent inside another's file before the caller must continue. */
+/**
+ * The most pages that one request reads to find a sub-agent's entries in the file of another agent. The
+ * caller continues with the cursor.
+ */
 const PAGES_MAX = 20;
 
 /** Reads a page from the end of the agent's own file: whole texts, redacted. */
@@ -43,7 +46,7 @@ export async function pageOfFile(
   }
 }
 
-/** Reads a page from the store, for a session without a known file of its agent. */
+/** Reads a page from the store, for a session whose agent has no known file. */
 export async function pageOfStore(
   deps: OperationDeps,
   session: SessionRecord,
@@ -80,7 +83,7 @@ async function gather(
 
 const ENOUGH = 20;
 
-/** Returns the ranges of this file that the agent has abandoned, as far as it was read. */
+/** Returns the byte ranges that a rewind has abandoned, in the part of the file that has been read so far. */
 function leftRanges({ facts: known }: HistoryRecord, inlineId: string | null): readonly FileRange[] {
   const { facts, inline } = (known ?? {}) as Partial<Pick<ReadState, "facts" | "inline">>;
   return (inlineId === null ? facts : inline?.[inlineId])?.leftRanges ?? [];

@@ -5,7 +5,7 @@ import type { HistoryReader, UserHome } from "../../history/port.ts";
 import type { HistoryRecord } from "../../store/port/store.ts";
 import type { Handler, OperationDeps } from "../deps.ts";
 
-/** Requests an import of what agents left on disk. The request is durable, then the engine is woken. */
+/** Requests an import of the files that agents left on disk. Stores the request, then wakes the engine. */
 export const startImport: Handler<"import"> = async (deps, _caller, { input }) => {
   const { imports } = deps.store;
   const before = await imports.asked();
@@ -76,7 +76,8 @@ async function scanOf(deps: OperationDeps): Promise<HistoryScan> {
   const exclude = [...history.exclude, ...(asked?.exclude ?? [])];
   if (progress !== null) {
     const isBehind = asked !== null && (progress.scan.startedAt ?? 0) < asked.at;
-    // The progress counts files that could not be listed; files that could not be read have rows.
+    // The scan itself counts the files that could not be listed. The store counts the files that could not be
+    // read.
     const problemCount =
       progress.scan.problemCount + (await deps.store.read.history.problemCount(deps.store.node));
     const phase = isBehind ? { phase: "starting" as const } : {};

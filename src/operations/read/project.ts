@@ -68,14 +68,14 @@ interface FamilyBelow {
 }
 
 interface NamedAgent {
-  /** The agent's id; with a prefix if two agents have the same id, as in runs of one workflow. */
+  /** The agent's id. It gets a prefix if two agents have the same id, as in several runs of one workflow. */
   readonly name: string;
   readonly status: AgentStatus;
   /** Null for an agent that left no file. */
   readonly key: string | null;
 }
 
-/** Returns every sub-agent below one session, at any depth, with a file or without. */
+/** Returns every sub-agent below one session, at any depth, including those that left no file. */
 async function familyBelow(deps: OperationDeps, top: HistoryRecord | null): Promise<FamilyBelow> {
   const rows = top === null ? [] : await deps.store.read.history.statusesOf(top.familyKey);
   const withFile = rows.filter((row): row is HistoryStatus & { status: AgentStatus } => row.status !== null);

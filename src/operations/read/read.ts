@@ -47,7 +47,7 @@ export const turn: Handler<"turn"> = async (deps, caller, { input }) => {
   return { turn: await viewTurn(deps.store.read, row) };
 };
 
-/** A page with long entries has fewer of them than requested. */
+/** A page is cut at this size, so a page of long entries has fewer entries than requested. */
 const PAGE_BYTES_MAX = 4 * 1024 * 1024;
 
 export const entries: Handler<"entries"> = async (deps, caller, { input }) => {
@@ -130,7 +130,10 @@ export const list: Handler<"list"> = async (deps, caller, { input }) => {
   return { sessions: wanted, cursor: isMore ? `${last.createdAt}.${last.id}` : null };
 };
 
-/** Shows only that a session of another family exists, and its state: nothing said to it or by it. */
+/**
+ * Shows only that a session of another family exists, and its state. Leaves out everything said to it or by
+ * it.
+ */
 function outline(view: Session): Session {
   const { state, confidence, at } = view.evidence;
   return {

@@ -40,7 +40,10 @@ function queryOf(text: string, now: number): SearchQuery {
   throw new Refusal("bad_query", parsed.problem);
 }
 
-/** A tree named in the query replaces the session that is searched by default. */
+/**
+ * A caller that names no session and no tree searches its parent, or itself if it is a root. A named tree
+ * replaces this default.
+ */
 async function searchedSessions(
   deps: OperationDeps,
   caller: CallerContext,
@@ -78,7 +81,7 @@ function viewHit(found: EntryHit, opens: boolean): SearchHit {
   return { ...hit, opens, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
 }
 
-/** A position's time may be a fraction of a millisecond; times 32 it is an integer. */
+/** The time of a search position may have a fraction of a millisecond. Multiplied by 32 it is an integer. */
 const PARTS = 32;
 
 function cursorOf({ offset, below, past }: SearchPosition, now: number): string {

@@ -100,7 +100,7 @@ export function viewEntry(entry: EntryRecord): Entry {
   return shared(Entry, entry);
 }
 
-/** Copies the fields of a row that the contract shows too. */
+/** Copies the fields that the row and the contract have in common. */
 function shared<S extends { readonly shape: object }, R extends object>(
   { shape }: S,
   row: R,

@@ -170,7 +170,7 @@ function takeStopped(
   );
 }
 
-/** Waits until it is known for every process whether it has ended. */
+/** Waits up to `STOP_MS` until each process has ended or is known to be impossible to stop. */
 async function stopped(
   deps: OperationDeps,
   rootId: string,

@@ -8,7 +8,10 @@ import { requireBelow, resolve } from "../access/resolve.ts";
 import { callerSession, writeAs } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
-/** Saves what a session's children and its later self should know. Constraints hold until withdrawn. */
+/**
+ * Saves facts for the session's children and for its own later turns. A constraint applies until it is
+ * withdrawn.
+ */
 export const checkpoint: Handler<"checkpoint"> = async (deps, caller, { input }) => {
   const self = callerSession(caller);
   const session = input.id === undefined ? self : await resolve(deps, caller, input.id);
@@ -52,7 +55,9 @@ export const checkpoint: Handler<"checkpoint"> = async (deps, caller, { input })
   });
 };
 
-/** Refuses names under which any text would be redacted as a secret and so lost. */
+/**
+ * Refuses a constraint whose name looks like that of a secret, because its text would be redacted and lost.
+ */
 function refuseSecretNames(constraints: Readonly<Record<string, string>>): void {
   const name = Object.keys(constraints).find((each) => {
     const text = constraints[each] ?? "";
@@ -66,7 +71,7 @@ function refuseSecretNames(constraints: Readonly<Record<string, string>>): void 
   );
 }
 
-/** Only the session that set a constraint, or one above it, may withdraw it. */
+/** Only the session that set a constraint, or an ancestor of that session, may withdraw it. */
 async function refuseForeign(
   tx: Tx,
   session: SessionRecord,

@@ -13,7 +13,7 @@ import { until } from "../wait/until.ts";
 import { refuseGone, requireKeyReach } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
-/** How long a tell waits for the engine to report what became of it. */
+/** How long `tell` waits until the engine reports what became of the message. */
 const STEER_MS = 5_000;
 
 export const prompt: Handler<"prompt"> = async (deps, caller, { input }) => {
@@ -32,7 +32,10 @@ export const prompt: Handler<"prompt"> = async (deps, caller, { input }) => {
   return { messageId: message.id, sessionId: session.id, position: message.position, existing };
 };
 
-/** Sends a message to a child. The reply says what became of it: injected, queued or restarted. */
+/**
+ * Sends a message to a child. The reply says whether the message entered the running turn, was queued, or
+ * restarted the turn.
+ */
 export const tell: Handler<"tell"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);

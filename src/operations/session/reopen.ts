@@ -30,7 +30,10 @@ function refuseOtherEnds(session: SessionRecord): void {
   );
 }
 
-/** Otherwise a turn from before the end would settle in the reopened session. */
+/**
+ * Refuses while a process of the session still runs, because its old turn would settle in the reopened
+ * session.
+ */
 async function refuseStopping(tx: Tx, session: SessionRecord): Promise<void> {
   const { stopping, left } = await stopReport(tx, [session]);
   if (stopping.length === 0 && left.length === 0) return;

@@ -22,7 +22,7 @@ export const update: Handler<"update"> = async (deps, caller, { input }) => {
     await tx.sessions.patch(session.id, patch);
     const { id: _, ...changed } = input;
     tx.append({ sessionId: session.id, type: "session.updated", text: null, data: changed, at: now });
-    // A child that no longer calls back no longer keeps its parent's round open.
+    // The parent's round may be over now, because a child that no longer calls back does not keep it open.
     if (input.callback !== undefined && fresh.parentId !== null) await closeIfOver(tx, fresh.parentId, now);
     if (input.limits !== undefined) await retryBudgets(tx, session.rootId, now);
     return { ...fresh, ...patch };
@@ -30,7 +30,7 @@ export const update: Handler<"update"> = async (deps, caller, { input }) => {
   return { session: await viewOne(deps, row) };
 };
 
-/** A person may raise or remove a session's budget limits; those of its ancestors still hold. */
+/** A person may raise or remove a session's budget limits. The limits of its ancestors still apply. */
 function withLimits(session: SessionRecord, patch: BudgetPatch): Effective {
   const limits = { ...session.effective.limits };
   for (const [key, value] of Object.entries(patch)) {

@@ -95,7 +95,7 @@ function ceilingIn(cwd: string, parent: SessionRecord | null): Permission | unde
   return own === "workspace" && parent !== null && !isInside(cwd, parent.cwd) ? "ask" : own;
 }
 
-/** Returns the count limits that the project's files or the parent lower, with the file of each. */
+/** Returns the count limits that the project's files or the parent lower, and which file lowers each. */
 export function decideCounts(of: {
   project: ProjectCeiling;
   permission: Permission;
@@ -121,8 +121,8 @@ export function decideCounts(of: {
 type Unit = keyof Budget;
 
 /**
- * Returns a child's budget: at most what its parent has left. Call it under the tree's lock. Reservations of
- * running turns count as left, because their unused part is returned.
+ * Returns a child's budget: at most what its parent has left. Budget reserved by running turns counts as
+ * left, because the unused part is returned. Call it under the tree's lock.
  */
 export async function decideWithin(
   tx: Tx,
@@ -206,13 +206,15 @@ export async function decideFolder(
   });
 }
 
-/** Returns the parent's or the key's folders if this one is outside of them, else null. */
+/**
+ * Returns the allowed folders of the parent or of the API key if this folder is outside of them, else null.
+ */
 function outsideOf(real: string, { parent, key }: Under): readonly string[] | null {
   const lists = [parent?.effective.roots, key?.roots].filter((each) => each != null);
   return lists.find((each) => !isWithin(real, each)) ?? null;
 }
 
-/** Returns the folders that descendants may work in: within the parent's and within the key's. */
+/** Returns the folders that descendants may work in: those allowed by both the parent and the API key. */
 export function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
   const above = parent?.effective.roots ?? null;
   const own = key?.roots ?? null;
@@ -226,7 +228,7 @@ export function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
 
 /**
  * Returns the tools that the profile allows and the parent has; null means all. Refuses requested tools that
- * are not among them. Without a list, Kinfold's own tools are withheld by name.
+ * are not among them. If the result is null, Kinfold's withheld tools are listed in `disallowedTools`.
  */
 export function decideTools(
   asked: readonly string[] | null,
@@ -269,8 +271,8 @@ function decideServers(profile: Profile, parent: SessionRecord | null): Pick<Eff
 }
 
 /**
- * Refuses an agent whose restrictions cannot be enforced at least as strongly as the parent's. A parent with
- * full permission, or an attached one, requires nothing here.
+ * Refuses an agent whose restrictions cannot be enforced at least as strongly as the parent's. A parent that
+ * is attached or has full permission sets no minimum.
  */
 export async function decideEnforcement(
   deps: OperationDeps,

@@ -2,7 +2,8 @@ import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 
 /**
- * Returns the sessions waited for. A chain's current step replaces its earlier steps, which do not report.
+ * Returns the sessions to wait for. Replaces each step of a chain by the chain's current step, because
+ * earlier steps do not report.
  */
 export async function stepsOf(deps: OperationDeps, ids: readonly string[]): Promise<SessionRecord[]> {
   const rows = new Map<string, SessionRecord>();

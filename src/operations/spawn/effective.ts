@@ -79,7 +79,7 @@ export async function decideStart(deps: OperationDeps, input: StartInput, under:
   const held = await decideEnforcement(deps, agent, { effective: applied, parent });
   const effective = { ...applied, ...held };
   const instructions = [profile.name === "default" ? null : profile.instructions, input.instructions ?? null];
-  // The parent may be named by its id, short id or name: the hash must be the same.
+  // The hash must be the same whether the parent is named by its id, short id or name.
   const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
   const inputHash = hashOf(JSON.stringify({ ...input, ...named }));
   const said = instructions.filter((each) => each !== null && each !== "").join("\n\n");
@@ -207,7 +207,7 @@ async function agentOf(deps: OperationDeps, parent: SessionRecord | null): Promi
 async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
   const known = await agentsHere(deps);
   const isWell = known.some((each) => each.name === name && each.problem === null);
-  // Detect again: the agent may have been installed since.
+  // Detect the agents again, because this one may have been installed since.
   if (!isWell) await deps.store.probe();
   const agents = isWell ? known : await agentsHere(deps);
   const agent = agents.find((each) => each.name === name);
@@ -266,12 +266,13 @@ async function decideCallback(
   const inherited = parent?.callback ?? (await defaultCallback(deps.config.callback));
   const patch = typeof asked === "boolean" ? { enabled: asked } : (asked ?? {});
   refuseTemplate(patch.template ?? null);
-  // Batching concerns the receiving session's inbox, so it is configured and not inherited.
+  // Batching concerns the inbox of the receiving session, so it comes from the configuration and is not
+  // inherited.
   const batch = deps.config.callback.batch ?? false;
   return { ...inherited, batch, ...profile.callback, ...patch };
 }
 
-/** Loads the schema with the first request, not with the daemon. */
+/** Loads the schema with the first request, not when the daemon starts. */
 async function defaultCallback(patch: CallbackPatch): Promise<CallbackConfig> {
   const schema = await import("../../contract/session.ts");
   return schema.CallbackConfig.parse(patch);

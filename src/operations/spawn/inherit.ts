@@ -10,7 +10,10 @@ import { until } from "../wait/until.ts";
 
 type Inherit = Effective["inherit"];
 
-/** Returns what a child inherits, or refuses with what is possible. A root has no parent to inherit from. */
+/**
+ * Returns what a child inherits. Refuses an impossible request and says what is possible. A root has no
+ * parent to inherit from.
+ */
 export async function decideInherit(
   deps: OperationDeps,
   of: { asked: Inherit | undefined; profile: Profile; parent: SessionRecord | null; agent: Agent },
@@ -33,9 +36,10 @@ export async function decideInherit(
 }
 
 /**
- * Waits until the spawning call is in the parent's transcript, because the call may arrive before what the
- * agent said earlier. Entries are written in order: once the call is stored, so is everything before it. For
- * an agent that does not report its calls, the wait ends after `CALL_SEEN_MS`.
+ * Waits until the tool call that requested this spawn is an entry of the parent's transcript. The request may
+ * arrive before earlier text of the agent is stored. Entries are written in order, so once the tool call is
+ * stored, everything before it is too. For an agent that does not report its tool calls, the wait ends after
+ * `CALL_SEEN_MS`.
  */
 export async function callSeen(
   deps: OperationDeps,
@@ -46,10 +50,10 @@ export async function callSeen(
   const { read } = deps.store;
   if ((await read.turns.running(parent.id)) === null) return;
   const calls = answeredCalls(deps);
-  // One call may spawn several children; the prompt tells them apart.
+  // One tool call may spawn several children, so the key contains the prompt as well.
   const keyOf = (callId: string | undefined): string =>
     `${parent.id} ${callId} ${prompt.length} ${prompt.slice(0, 80)}`;
-  // Entries are stored redacted, so the redacted prompt is looked for.
+  // Entries are stored redacted, so the search is for the redacted prompt.
   const kept = JSON.stringify(await takeSteps(redactSlowly(prompt.trim()))).slice(1, -1);
   const look = async (): Promise<string | null> => {
     const newest = await read.entries.tail(parent.id, {
@@ -63,7 +67,7 @@ export async function callSeen(
   if (seen !== null) note(calls, seen);
 }
 
-/** Returns the calls already matched to a spawn: an equal later spawn belongs to another call. */
+/** Returns the tool calls already matched to a spawn. A later equal spawn must match another tool call. */
 function answeredCalls(deps: OperationDeps): Set<string> {
   const calls = answered.get(deps) ?? new Set<string>();
   answered.set(deps, calls);

@@ -152,7 +152,7 @@ async function begin(wanted: Wanted, scope: string): Promise<SessionRecord | nul
   return world.session(session.id);
 }
 
-/** Returns the sessions started: one child, two of a chain, or none if it was refused. */
+/** Returns the sessions that were started: one child, two steps of a chain, or none after a refusal. */
 async function start(wanted: Wanted, parent: SessionRecord, root: SessionRecord): Promise<SessionRecord[]> {
   world.setProfiles([wanted.profile]);
   const { permission, tools, limits, route } = wanted;

@@ -62,10 +62,10 @@ export const create: Handler<"create"> = async (deps, caller, { input }) => {
   });
   try {
     const prompt = firstPrompt(input.prompt, start);
-    // A copy: opening the round changes the row, and the whole write may be retried.
+    // Pass a copy, because opening the round changes the row and a retry of the write needs the original.
     await deps.store.write(id, (tx) => addRow(tx, { ...row }, { caller, prompt, now, inherited: null }));
   } catch (error) {
-    // Of two equal concurrent requests, the unique key admitted the other one.
+    // An equal request may have won the race for the unique key. Return its session.
     const winner =
       input.key === undefined ? null : await byKey(deps.store.read, owner, { key: input.key, start });
     if (winner === null) throw error;
@@ -74,7 +74,10 @@ export const create: Handler<"create"> = async (deps, caller, { input }) => {
   return spawnReply(deps, row, { existing: false, bytes: 0, asked: "none" });
 };
 
-/** A key with a scope starts roots only there. Returns null if no scope is set. */
+/**
+ * Returns the scope of a new root, or null if none is set. An API key with a scope may start roots only in
+ * that scope.
+ */
 function scopeFor(caller: CallerContext, asked: string | undefined): string | null {
   if (caller.kind !== "outside" || caller.scope === null) return asked ?? null;
   if (asked === undefined || asked === caller.scope) return caller.scope;
@@ -218,7 +221,7 @@ async function refuseLimit(
     counts,
   }: { parent: SessionRecord; now: number; steps: number; counts: Effective["counts"] },
 ): Promise<void> {
-  // The limit on children comes from the parent's folder, all other limits from the child's.
+  // The limit on children comes from the parent's folder; all other limits come from the child's folder.
   const { childrenMax } = lowered(deps.config.limits, parent.effective.counts);
   const limits = { ...lowered(deps.config.limits, counts), childrenMax };
   const children = await tx.sessions.openChildren(parent.id);
@@ -285,7 +288,7 @@ export async function spawnReply(
 
 const EXISTING = { existing: true, bytes: 0, asked: "none" } as const;
 
-/** Says why a child that could have inherited something got nothing. */
+/** Says why a child inherited nothing, although it could have; null if there is nothing to explain. */
 function whyNothing(
   deps: OperationDeps,
   session: SessionRecord,
@@ -296,7 +299,10 @@ function whyNothing(
   return deps.config.inheritContext ? null : "the configuration has inheritContext off";
 }
 
-/** Returns how exactly the budget is enforced: an agent may report usage only after a whole turn. */
+/**
+ * Returns how often the budget can be checked: after each call, or only after a whole turn if usage or cost
+ * is not known earlier.
+ */
 async function meteringOf(deps: OperationDeps, session: SessionRecord): Promise<"call" | "turn"> {
   const node = await deps.store.nodes.byName(session.node);
   const agent = node?.agents.find((each) => each.name === session.agent);

@@ -35,7 +35,7 @@ export const subagent: Handler<"subagent"> = async (deps, caller, { input, call 
   const look = async (): Promise<SessionRecord[] | null> => {
     const now = await stepsOf(deps, firsts);
     if (now.every((each) => !each.roundOpen)) return now;
-    // A question or a parked child ends the wait: the caller must act, or waiting is pointless.
+    // A question or a parked child ends the wait, because the caller must answer or would wait in vain.
     return (await asking(deps, self, { ids: idsOf(now), shown: [] })).length > 0 ? now : null;
   };
   const found = await blocking(deps, caller, { look, timeMs: input.capMs, signal: call.signal });
@@ -74,7 +74,7 @@ function resultsBy(ends: Awaited<ReturnType<typeof takeEnds>>): (row: SessionRec
   };
 }
 
-/** Returns the results in the order of the tasks, refusals among them. */
+/** Returns one result per task, in the order of the tasks. A task that was refused has a result too. */
 function inOrder(
   tasks: readonly Task[],
   begun: readonly (SpawnOutput | string)[],

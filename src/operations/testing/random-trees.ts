@@ -38,7 +38,7 @@ export interface World {
   readonly store: Store;
   readonly operations: Operations;
   readonly gate: Gate;
-  /** The folder that every session works in, and one inside and one outside of it. */
+  /** The folder that every session works in. `inside` is a folder within it, `outside` is not. */
   readonly folder: string;
   readonly inside: string;
   readonly outside: string;
@@ -201,7 +201,7 @@ export function aProfile(change: Partial<Profile>): Profile {
 }
 
 export interface Planned {
-  /** Index of the parent among the earlier sessions; none for a root. */
+  /** Index of the parent among the earlier sessions; not used for a root. */
   readonly parent: number;
   readonly isRoot: boolean;
   readonly scope: (typeof SCOPES)[number];

@@ -10,7 +10,10 @@ import { isBelow } from "../access/resolve.ts";
 
 export type Attention = Asked & { takenId: string | null };
 
-/** Returns open triggers to the caller from these sessions and those below, except the ones already shown. */
+/**
+ * Returns triggers that the caller must see: open ones addressed to it, and errors of parked sessions. Only
+ * triggers of these sessions and their descendants count, and not those already shown.
+ */
 export async function asking(
   deps: OperationDeps,
   self: SessionRecord,
@@ -26,7 +29,10 @@ export async function asking(
   return [...fresh, ...(await parkedBelow(deps, self, of))];
 }
 
-/** Returns the errors of parked sessions among them that the caller has not received yet. */
+/**
+ * Returns the errors of parked sessions, among these sessions and their descendants, that the caller has not
+ * received yet.
+ */
 async function parkedBelow(
   deps: OperationDeps,
   self: SessionRecord,
@@ -44,7 +50,7 @@ async function parkedBelow(
   return fresh;
 }
 
-/** Takes the triggers' messages from the inbox into this reply; repeats those taken before. */
+/** Takes the triggers' messages from the inbox into this reply. Repeats a message that was taken before. */
 export async function takeAttention(
   deps: OperationDeps,
   caller: CallerContext & { kind: "session" },
@@ -66,7 +72,7 @@ export async function takeAttention(
       }
       const now = deps.now();
       const wasTaken = await takeIntoReply(tx, message, { carrier, now });
-      // The question has entered its reader's turn, so the time to answer starts.
+      // The question has entered the turn of the session that must answer, so the time to answer starts.
       if (wasTaken) await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now });
       const what = message.body ?? (await triggerBody(tx, self, message)) ?? "";
       const { id: sessionId, name } = session;
@@ -84,7 +90,10 @@ export async function takeAttention(
   });
 }
 
-/** Only the parent has a message about it; for an ancestor further up the text is rendered without one. */
+/**
+ * Only the parent of a parked session gets a message about the error. For an ancestor further up, this
+ * renders the text without a message.
+ */
 async function withoutMessage(
   tx: Tx,
   self: SessionRecord,

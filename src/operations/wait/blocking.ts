@@ -6,7 +6,10 @@ import { processOf, writeAs } from "../access/authority.ts";
 
 type Waiter = Caller & { kind: "session" };
 
-/** Waits until `look` returns a result. Meanwhile the caller's turn gives its slot to others. */
+/**
+ * Waits until `look` returns a result. Meanwhile the caller's turn does not count against the node's limits,
+ * so that other sessions can run.
+ */
 export async function blocking<T>(
   deps: OperationDeps,
   caller: Waiter,
@@ -23,7 +26,7 @@ export async function blocking<T>(
   }
 }
 
-/** Skips a turn that another process has taken over: it has no blocking call there. */
+/** Does nothing if another process has taken over the turn, because recovery has already reset `blocked`. */
 async function unblock(deps: OperationDeps, caller: Waiter, turn: TurnRecord): Promise<void> {
   await deps.store.write(caller.rootId, processOf(caller), async (tx) => {
     if ((await tx.turns.running(caller.id))?.id === turn.id) await changeBlocked(tx, caller, -1);
@@ -34,7 +37,7 @@ async function changeBlocked(tx: Tx, { id }: Waiter, by: 1 | -1): Promise<TurnRe
   const turn = await tx.turns.running(id);
   if (turn === null) return null;
   await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, turn.blocked + by) });
-  // Another session of the node may be waiting for this slot; this wake makes the runner look.
+  // Another session of the node may be waiting until fewer turns run. This wake makes the runner check.
   tx.wake(id);
   return turn;
 }

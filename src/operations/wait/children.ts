@@ -22,7 +22,10 @@ import { describe } from "../read/view.ts";
 const REPLY_BYTES = 20_480;
 const ERROR_CHARACTERS = 400;
 
-/** Waits for children. A reply takes a child's callback if the caller is its parent; else it only reads. */
+/**
+ * Waits for descendants. The reply takes a child's callback from the inbox only if the caller is that child's
+ * parent.
+ */
 export const waitChildren: Handler<"waitChildren"> = async (deps, caller, { input, call }) => {
   const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {
@@ -168,7 +171,7 @@ function refuseSourceForm(
   const [end] = done;
   const [session] = sessions;
   if (end !== undefined && end.outcome !== "completed") {
-    // The refusal reports the end. If it does not arrive, the message it took is given back.
+    // This refusal carries the callback. If the refusal does not arrive, the callback goes back to the inbox.
     throw new Refusal("child_failed", oneLine(end.error ?? end.outcome, ERROR_CHARACTERS), {
       sessionId: end.sessionId,
       outcome: end.outcome,

@@ -4,7 +4,7 @@ import { Refusal } from "../../contract/refusal.ts";
 /** A shorter timeout probably comes from a model that meant seconds. */
 const SHORTEST_MS = 10_000;
 const PATIENT_AFTER = 2;
-/** Only the newest are remembered: older triggers have long been answered. */
+/** How many shown triggers a cursor remembers. Older ones have long been answered. */
 const SHOWN_MAX = 64;
 
 export interface WaitCursor {

@@ -7,7 +7,7 @@ export interface ReplyCarrier {
 
 /**
  * Returns the turn that takes the messages of this reply, or null if the reply may carry none. An attached
- * session has no turns: its `turnId` is null and its fence decides.
+ * session has no turns, so `turnId` is null; its reply may carry messages if the caller's fence is current.
  */
 export async function replyCarrier(
   tx: Tx,
@@ -19,7 +19,10 @@ export async function replyCarrier(
   return session?.origin === "attached" && session.fence === caller.fence ? { turnId: null } : null;
 }
 
-/** Takes a message from the inbox into this reply. Returns false if it was taken before, or if none may be. */
+/**
+ * Takes a message from the inbox into this reply. Returns false if the message was taken before or the reply
+ * may carry none.
+ */
 export async function takeIntoReply(
   tx: Tx,
   { id, sessionId }: MessageRecord,

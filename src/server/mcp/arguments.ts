@@ -100,7 +100,10 @@ function callbackOf(callback: unknown): Fields {
   return typeof callback === "boolean" ? { enabled: callback } : {};
 }
 
-/** A single `session_id` is the source design's call, which has its own replies and errors. */
+/**
+ * Converts a single `session_id`, the source design's form of a wait. This form has its own replies and
+ * errors.
+ */
 function withSourceForm({ one, ...input }: Fields): Fields {
   if (one === undefined) return input;
   if (input.ids !== undefined) throw new Refusal("invalid_input", "Give ids or session_id, not both.");
@@ -168,7 +171,10 @@ function fold(key: string): string {
   return key.toLowerCase().replaceAll("_", "");
 }
 
-/** Renames the keys of an object to its fields. Unknown keys stay, so that the contract refuses them. */
+/**
+ * Renames the keys of an object to the names of their fields. Keeps unknown keys, so that the contract
+ * refuses them.
+ */
 function renamed(value: Fields, names: Names): Fields {
   const given = Object.entries(value).filter(([, item]) => item !== null && item !== undefined);
   return Object.fromEntries(given.map(([key, item]) => [names.get(fold(key)) ?? key, item]));

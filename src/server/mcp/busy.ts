@@ -11,8 +11,8 @@ const BYTES_MAX = 64 * 1024;
 const READING_MAX = 64;
 
 /**
- * Answers a refused tool call with a tool error, which the model reads; a client shows a bare 503 as a
- * transport error, or gives up on the server. Returns null for other requests, which get the 503.
+ * Answers a refused tool call with a tool error, which the model can read. A client would show a bare 503 as
+ * a transport error, or give up on the server. `answer` returns null for other requests, which get the 503.
  */
 export class BusyCalls {
   #reading = 0;

@@ -24,7 +24,10 @@ export interface ToolCall {
   readonly log: Log;
   readonly request: HttpRequest;
   readonly clientName: string | null;
-  /** Whether messages reach the caller without a call of its own. */
+  /**
+   * Whether the daemon can wake the caller with a message. If not, messages reach it only in replies to its
+   * calls.
+   */
   readonly isWakeable: boolean;
   readonly tool: string;
   readonly args: Record<string, unknown>;
@@ -226,7 +229,7 @@ function startProgress(call: ToolCall): () => void {
   return () => clearInterval(timer);
 }
 
-/** Only Claude Code gives each call an id that is unique in its session. */
+/** Uses the call id of Claude Code only: no other client gives ids that are unique in a session. */
 function asked(call: ToolCall): Call {
   const toolUseId = call.meta["claudecode/toolUseId"];
   return {
@@ -235,7 +238,7 @@ function asked(call: ToolCall): Call {
   };
 }
 
-/** Counts unread messages; 0 if they cannot be counted, because the operation itself has succeeded. */
+/** Counts unread messages. Returns 0 if that fails, because the operation itself has succeeded. */
 async function unread(call: ToolCall): Promise<number> {
   try {
     return await call.gate.unread(caller(call));
@@ -254,7 +257,7 @@ function noteDone(call: ToolCall): void {
   call.log.info({ tool: call.tool, by: { kind, id } }, "tool call over MCP");
 }
 
-/** Returns the refusal for an error. The abort of a caller that has gone is not a bug. */
+/** Returns the refusal for an error. An abort because the caller has gone is not treated as a bug. */
 function refusalFor(call: ToolCall, error: unknown): Refusal {
   if (call.request.ending !== null) return call.request.ending;
   if (call.signal.aborted && !(error instanceof Refusal)) {

@@ -20,7 +20,7 @@ import type { Env, ServerOptions } from "../routes.ts";
 
 /**
  * Serves `/mcp` to sessions. Each request gets a new handler and server, so that no answer can reach another
- * client. Only the client's name and the calls that may be cancelled outlive a request, by token.
+ * client. Only client names and calls in progress are kept longer than a request, by token.
  */
 export function serveMcp(options: ServerOptions): (c: Context<Env>) => Promise<Response> {
   const shared: Shared = {

@@ -63,7 +63,7 @@ function hitLine(hit: SearchHit, now: number): string {
   return `${where}, ${what}: ${oneLine(marked(hit), 400)}`;
 }
 
-/** Marks the matches with « and »; these signs are replaced elsewhere in the text. */
+/** Marks the matches with « and ». Replaces these characters where the text itself contains them. */
 function marked({ snippet, marks }: SearchHit): string {
   const plain = (text: string): string => text.replaceAll("«", "‹").replaceAll("»", "›");
   let line = "";

@@ -13,7 +13,10 @@ import { randomBytes } from "node:crypto";
 /** The size limit of a whole reply: every client shows at least this much uncut. */
 export const REPLY_BYTES_MAX = 24 * 1024;
 
-/** Line 1 is a JSON object with only our own words and ids; what people or agents wrote comes below it. */
+/**
+ * Line 1 is a JSON object with only the daemon's words and ids. Everything that people or agents wrote comes
+ * below it.
+ */
 export function reply(head: object, ...lines: readonly string[]): string {
   const text = [JSON.stringify(head), ...lines.filter((line) => line !== "")].join("\n");
   return shorten(text, REPLY_BYTES_MAX, "\n[cut]");
@@ -21,7 +24,8 @@ export function reply(head: object, ...lines: readonly string[]): string {
 
 export function refusalLine(refusal: Refusal): string {
   const line = shorten(`${refusal.code}: ${folded(visible(refusal.message))}`, 4_096, " […]");
-  // A refusal that reports the end of a child carries its delivery id on a separate line, as a result does.
+  // A refusal may report the end of a child. It then carries the delivery id on a separate line, as a result
+  // does.
   const { deliveryId } = refusal.details;
   return typeof deliveryId === "string" ? `${line}\n<!-- trigger:${deliveryId} -->` : line;
 }
@@ -90,7 +94,8 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const left = output.left.map((item) => ({ session_id: shortId(item.sessionId), pid: item.pid }));
   const head = { cancelled: output.cancelled, stopped: output.stopped, left, unread };
   const who = quoted(output.name, output.sessionId);
-  // Seeing this id in the agent's transcript proves that the callback arrived, which this reply replaces.
+  // This reply replaces the callback. The callback's id in the agent's transcript proves that the reply
+  // arrived.
   const mark = output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`;
   if (isTurnOnly) {
     return reply(
@@ -106,7 +111,7 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const stopped = output.cancelled
     ? `Stopped ${who}${more === "" ? "" : ` and ${more}`}${closedWords(output)}`
     : `${who} was not at work; it has ended now and takes no more messages${more === "" ? "" : `. Stopped ${more}`}`;
-  // A session that finished before the cancel still sends its result: do not deny it.
+  // A session that finished before the cancel still sends its result, so this sentence would be wrong for it.
   const after = output.cancelled ? " You will get no further message about it." : "";
   return reply(head, mark, `${stopped}; ${remainder(output)}${after}`);
 }
@@ -162,13 +167,13 @@ function remainder(output: CancelOutput): string {
   return parts.length === 0 ? "no process is left." : parts.join(" ");
 }
 
-/** Puts another session's text into a fence; a note below says if it was cut. */
+/** Puts another session's text between tags with this id. A note below says if the text was cut. */
 export function fenced(text: string, id: string, bytesMax: number): string {
   const { text: block, cut, bytes } = fence(text, id, bytesMax);
   return cut ? `${block}\n[${shownPart(bytesMax, bytes)}]` : block;
 }
 
-/** Returns an id for a fence that is not a delivery; no message has this id. */
+/** Returns a random id for a quoted text that is not a message; no message has this id. */
 export function newNonce(): string {
   return randomBytes(4).toString("hex");
 }
@@ -183,7 +188,10 @@ export function shorten(text: string, bytesMax: number, mark: string): string {
   return firstBytes(text, bytesMax - byteLength(mark)) + mark;
 }
 
-/** Cuts a child's report before its closing fence: an open fence would swallow the text that follows. */
+/**
+ * Cuts a child's report but keeps its closing tag; without the tag, the text that follows would seem part of
+ * the report.
+ */
 export function fitBlock(block: string, bytesMax: number, rest: string): string {
   const bytes = byteLength(block);
   if (bytes <= bytesMax) return block;
@@ -199,6 +207,9 @@ export function shareOf(count: number): number {
   return Math.min(RESULT_BYTES_MAX, Math.floor(RESULTS_BYTES_MAX / Math.max(1, count)));
 }
 
-/** For all results of one reply together; the rest is for line 1, names and the next step. */
+/**
+ * The limit for all results of one reply together. The rest of the reply is for line 1, names and the next
+ * step.
+ */
 const RESULTS_BYTES_MAX = 20 * 1024;
 const RESULT_BYTES_MAX = 4 * 1024;

@@ -8,7 +8,7 @@ type Result = SubagentOutput["results"][number];
 
 type Options = { readonly unread: number; readonly isWakeable: boolean };
 
-/** Lists results in the order asked. If the client's time limit came first, says how to go on. */
+/** Lists results in the order of the tasks. If the client's time limit came first, says how to go on. */
 export function subagentReply(output: SubagentOutput, options: Options): string {
   const { results, needsYou, cursor } = output;
   const head = {

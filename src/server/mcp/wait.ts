@@ -87,7 +87,7 @@ export function answerCalls(asked: WaitChildrenOutput["needsYou"]): string {
     .join("; ");
 }
 
-/** Returns the source design's reply: the last assistant message, fenced as data under its delivery id. */
+/** Returns the source design's reply: the last assistant message, quoted as data under its delivery id. */
 function sourceLines(end: ChildEnd): string[] {
   const who = quoted(end.name, end.sessionId);
   const id = end.deliveryId ?? end.shortId;

@@ -13,7 +13,7 @@ export interface FakeOperations {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly tokens: Map<string, Caller>;
-  /** By caller id; every other caller gets all tools. */
+  /** Roles by caller id; every other caller gets all tools. */
   readonly roles: Map<string, ToolRole>;
   readonly feed: MemoryFeed;
   readonly givenBack: { caller: Caller; messageIds: readonly string[] }[];
