@@ -37,7 +37,7 @@ export interface SessionFacts {
   /** The parent that this session's own files name. */
   parent: ParentClaim | null;
   agentType: string | null;
-  /** The name that the sub-agent was started with, for agents that have such names. */
+  /** The name that the sub-agent was started with; null if the agent does not name its sub-agents. */
   name: string | null;
   description: string | null;
   /** Whether the agent recorded that the session is over. Null: this agent keeps no such record. */
@@ -49,7 +49,7 @@ export interface SessionFacts {
   ending: Ending;
   /** How many background tasks were still running when the last turn ended, as counted by the agent. */
   backgroundCount: number;
-  /** Byte ranges that a rewind has taken off the agent's path. Only the newest are kept. */
+  /** Byte ranges of rows that a rewind removed from the conversation. Only the newest ranges are kept. */
   leftRanges?: FileRange[];
 }
 
@@ -61,7 +61,7 @@ export interface FileRange {
 
 /** What a child's own files claim about its parent; `family.ts` decides whether the claim is true. */
 export interface ParentClaim {
-  /** Null when the files name only the call. */
+  /** Null when the files name only the call that started this session. */
   readonly id: string | null;
   readonly callId: string | null;
   /** Other ids that may name the call; see `SpawnCall.taskIds`. */
@@ -80,7 +80,7 @@ export interface SpawnCall {
   readonly promptKey: string | null;
   /** The call asked for background work, or its result says that the work was launched. */
   background: boolean;
-  /** The call starts several sub-agents, so its result belongs to none of them. */
+  /** The call starts several sub-agents, so its result is not about any single one of them. */
   readonly many: boolean;
   readonly at: number | null;
   /** Null until a result, an activity row or a report names the sub-agent. */
@@ -97,7 +97,7 @@ export interface SpawnCall {
 }
 
 export interface CallResult {
-  /** `running`: the call only launched the work, which continues. */
+  /** `running`: the call returned as soon as the work was launched, and the work continues. */
   readonly state: HistoryState;
   readonly error: string | null;
   readonly at: number | null;
@@ -106,7 +106,10 @@ export interface CallResult {
   readonly toolUseCount: number | null;
 }
 
-/** The last report sets the state; the first report of an end sets `firstAt`. */
+/**
+ * The state of a sub-agent according to the reports about it. The last report sets `state`. `firstAt` is the
+ * time of the first report that the sub-agent ended.
+ */
 export interface ToldState {
   readonly agentId: string;
   callId: string | null;
@@ -151,14 +154,16 @@ export interface Ending {
 
 export type Tokens = Readonly<Pick<Usage, "inputTokens" | "cachedTokens" | "outputTokens">>;
 
-/** The rows or versions of one message repeat its usage, so only the difference is added. */
+/**
+ * Adds only what `now` has more than `before`, because the rows or versions of one message repeat its usage.
+ */
 export function countTokens({ usage }: SessionFacts, now: Tokens, before: Tokens | undefined): void {
   for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
     usage[name] += Math.max(0, now[name] - (before?.[name] ?? 0));
   }
 }
 
-/** Takes a timestamp of the file. */
+/** Moves `lastAt` forward to a timestamp from the file. */
 export function seenAt(facts: SessionFacts, at: number | null): void {
   if (at !== null) facts.lastAt = Math.max(facts.lastAt ?? at, at);
 }

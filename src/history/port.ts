@@ -12,10 +12,11 @@ export type HistoryFormat = "claude-code" | "codex" | "opencode" | "gemini";
  * later is in the `ReadState` that it returns.
  *
  * An implementer must never write, create, lock or touch anything below the agent's folders, never hold a
- * whole file in memory, and never throw because of a file's contents. A bad line is counted in `bad`. A file
- * that cannot be read at all is a `Problem` to `discover` and `glance`; `read` and `tail` reject with the
- * system's error, and for no other reason. A reader never derives a state from a file's age and never trusts
- * a path where a record says the same. It only collects facts; `family.ts` and `status.ts` judge them.
+ * whole file in memory, and never throw because of a file's contents. A bad line is counted in `bad`. If a
+ * file cannot be read at all, `discover` and `glance` report a `Problem`, and `read` and `tail` reject with
+ * the system's error. They reject for no other reason. A reader never derives a state from a file's age.
+ * Where a record and a path give the same fact, it uses the record. It only collects facts; `family.ts` and
+ * `status.ts` judge them.
  *
  * A caller may rely on this: reading a file in any number of pieces, cut at any byte, gives the same entries
  * and facts as reading it at once (`reader.spec.ts` proves it).
@@ -27,7 +28,7 @@ export interface HistoryReader {
   roots(userHome: UserHome): string[];
   /**
    * Finds every session and sub-agent below a root, in any order. Uses only names, sizes, sidecars and the
-   * first bytes of a file. A root that does not exist has none.
+   * first bytes of a file. A root that does not exist has no sessions.
    */
   discover(
     root: string,
@@ -55,8 +56,8 @@ export interface HistoryReader {
   /** Lists the sessions of the agent's own registry, checked against the running processes. */
   live(root: string, probe: ProcessProbe): Promise<LiveSession[]>;
   /**
-   * Whether `live` is sure to list a process that works on this session, so that a missing process proves
-   * that there is none. Absent: never.
+   * Whether `live` lists every process that works on this session. If it does, a session that is not listed
+   * has no process. A reader without this method makes no such promise.
    */
   listsLive?(facts: SessionFacts): boolean;
 }
@@ -118,7 +119,7 @@ export interface ReadBatch {
    */
   readonly reset: boolean;
   readonly entries: readonly HistoryEntry[];
-  /** Earlier entries that a rewind or rollback has taken off the agent's path. */
+  /** Earlier entries that a rewind or rollback removed from the conversation. */
   readonly leftBehind: readonly LeftBehind[];
   readonly bad: readonly BadLine[];
   readonly badCount: number;
@@ -132,15 +133,15 @@ export interface ReadBatch {
 }
 
 /**
- * One entry of a transcript. `ref` is unique in its session: a second entry with the same ref is the same
- * entry. A reader holds an entry back until it is final, where the file shows that, and never gives it twice
- * on one page.
+ * One entry of a transcript. `ref` is unique in its session: two entries with the same ref are the same
+ * entry. If the file shows when an entry is final, a reader holds the entry back until then. A page never
+ * contains an entry twice.
  */
 export interface HistoryEntry {
   readonly ref: string;
   /**
-   * Set when the agent rewrote an entry that was already given: the earlier entry's ref. Stored entries never
-   * change, so the rewritten one gets a new ref.
+   * The ref of an entry that was already given and that this one replaces, because the agent rewrote it.
+   * Stored entries never change, so the rewritten entry gets a new ref.
    */
   readonly replaces?: string;
   /** The sub-agent in the same file (`ReadState.inline`); null for the file's own session. */
@@ -154,12 +155,12 @@ export interface HistoryEntry {
   readonly offset?: number;
 }
 
-/** All entries after `afterRef` and before `beforeRef` are no longer on the agent's path. */
+/** All entries after `afterRef` and before `beforeRef` are no longer part of the conversation. */
 export interface LeftBehind {
   readonly inlineId: string | null;
   /** Null: from the beginning of the session. */
   readonly afterRef: string | null;
-  /** The first entry that is on the path again; null when there is none yet. */
+  /** The first entry that is part of the conversation again; null when there is none yet. */
   readonly beforeRef: string | null;
   readonly reason: string;
 }
@@ -171,14 +172,14 @@ export interface BadLine {
   readonly reason: string;
 }
 
-/** A file or folder that could not be read. `kinfold doctor` reports it; all others are still read. */
+/** A file or folder that could not be read. `kinfold doctor` reports it. All other files are still read. */
 export interface Problem {
   readonly format: HistoryFormat;
   readonly path: string;
   readonly reason: string;
 }
 
-/** A value that is neither in the head nor in the tail is null, never wrong. */
+/** The facts from a file's head and tail. A value that is in neither of them is null. */
 export interface Glance {
   readonly facts: SessionFacts;
   /** Whether head and tail cover the whole file, so that counts and calls are complete. */
@@ -188,7 +189,10 @@ export interface Glance {
 
 export interface TailOptions {
   readonly entriesMax: number;
-  /** The `beforeOffset` of the page after it. Absent: the end of the file. */
+  /**
+   * The `beforeOffset` of the page that follows the wanted one. Absent: the wanted page ends at the end of
+   * the file.
+   */
   readonly beforeOffset?: number;
   readonly textMax?: number;
 }
@@ -206,7 +210,10 @@ export interface LiveSession {
   readonly pid: number;
   /** Work that stopped before this time belongs to an earlier process. */
   readonly startedAt: number | null;
-  /** Whether exactly this process is alive; null where that cannot be determined. */
+  /**
+   * Whether this process is alive, not just another process with the same pid. Null where that cannot be
+   * determined.
+   */
   readonly alive: boolean | null;
   /** The state that the agent reports about itself; null where it reports none. */
   readonly doing: "busy" | "idle" | "waiting" | null;

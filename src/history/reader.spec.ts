@@ -308,7 +308,9 @@ function checkEntry(entry: HistoryEntry): void {
   assert.ok(JSON.stringify(entry.body).length > 0 && Number.isFinite(entry.at) && entry.ref !== "");
 }
 
-/** The first cuts are single ones, around every kind of position. The last item has many cuts in one file. */
+/**
+ * Returns lists of offsets at which a file is cut. Each list has one cut, except the last, which has many.
+ */
 function cutsOf(bytes: Buffer, seed: string): number[][] {
   const next = random(seed.length * 31 + bytes.length);
   const anywhere = Array.from({ length: 12 }, () => [Math.floor(next() * bytes.length)]);

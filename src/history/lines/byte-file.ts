@@ -8,7 +8,10 @@ export interface ByteFile {
   /** Changes when another file takes the same path. */
   readonly identity: string;
   readonly sizeBytes: number;
-  /** Returns fewer bytes than the buffer holds at the end of the file, and 0 beyond it. */
+  /**
+   * Returns the number of bytes read, which may be less than the buffer's length. Returns 0 beyond the end of
+   * the file.
+   */
   read(into: Buffer, offset: number): Promise<number>;
   close(): Promise<void>;
 }
@@ -33,7 +36,7 @@ export async function openBytes(path: string): Promise<ByteFile> {
   }
 }
 
-/** Reads until the buffer is full or the file ends: a single read may return less before the end. */
+/** Reads until the buffer is full or the file ends. A single `read` may stop earlier. */
 export async function readFully(file: ByteFile, into: Buffer, offset: number): Promise<number> {
   let filled = 0;
   while (filled < into.length) {
@@ -61,7 +64,7 @@ export async function readStart(
 
 /** Returns null when the file is missing, unreadable or too large. */
 export async function readSmall(path: string, bytesMax: number): Promise<string | null> {
-  // Most sessions have no such file.
+  // A missing file is normal: most sessions have none of these optional files.
   const file = await openBytes(path).catch(() => null);
   if (file === null) return null;
   try {

@@ -26,5 +26,5 @@ export function failedCall(error: string | null): Pick<Ending, "kind" | "how" | 
   };
 }
 
-/** The length of an error in an ending. */
+/** The maximum length of the error text in an ending. */
 export const ERROR_MAX = 500;

@@ -40,7 +40,7 @@ export function reportForeignFile(scan: Scan, folder: string, { name }: Dirent):
 
 const TRANSCRIPT = /\.jsonl?(?:\.zst)?$/iu;
 
-/** Follows symbolic links, because people keep their data elsewhere. */
+/** Follows symbolic links, because people move these folders elsewhere and leave a link behind. */
 export async function isFolder(folder: string, entry: Dirent): Promise<boolean> {
   if (!entry.isSymbolicLink()) return entry.isDirectory();
   // A dangling link is not a folder.
@@ -66,7 +66,10 @@ export async function foldersIn(scan: Scan, folder: string): Promise<string[]> {
   return entries.filter((_, index) => are[index]).map(({ name }) => join(folder, name));
 }
 
-/** Returns a new key. A copy, which has the same id, gets its path added to the key. */
+/**
+ * Returns a key that is not in use yet. If another file has the same id (a copied session), the path is added
+ * to the key.
+ */
 export function newKey(scan: Scan, id: string, path: string): string {
   const key = `${scan.format}:${id}`;
   const own = scan.keys.has(key) ? `${key}@${path.slice(scan.root.length + 1)}` : key;

@@ -12,14 +12,17 @@ export interface Row {
   readonly offset: number;
 }
 
-/** Where reading stopped. The inode and a hash of the bytes before it prove that the file has only grown. */
+/**
+ * Where reading stopped. The inode and a hash of the bytes before the position prove that the file has only
+ * grown.
+ */
 export interface LinePosition {
   readonly identity: string;
   readonly offset: number;
   /** The number of newlines before `offset`. */
   readonly line: number;
   readonly check: string;
-  /** The position is inside a line that is too long and was already counted as bad. */
+  /** The position is in the middle of a line that is too long and was already counted as bad. */
   readonly skipping: boolean;
 }
 
@@ -43,12 +46,12 @@ interface LineOptions {
 export const LINE_BYTES_MAX = 32 * 1024 * 1024;
 export const CHUNK_BYTES = 512 * 1024;
 const CHECK_BYTES = 1024;
-/** Only this many bad lines of a chunk are listed, but all are counted. */
+/** At most this many bad lines of a chunk are listed. All of them are counted. */
 const BAD_NAMED_MAX = 20;
 
 /**
  * Reads a JSON Lines file from a position on, one chunk at a time. Yields at least one chunk. A last line
- * without a newline is used only if it is a complete object; a truncated line never is.
+ * without a newline may still be incomplete, so it is used only if it is a complete object.
  */
 export async function* readRows(
   path: string,

@@ -1,12 +1,15 @@
 import { asObject, type JsonObject } from "./value.ts";
 
-/** Commas, colons and opening brackets in one text. This many take about 50 MB as objects. */
+/**
+ * The maximum number of commas, colons and opening brackets in one text. A text with this many needs about 50
+ * MB when it is parsed.
+ */
 const VALUES_MAX = 500_000;
 
 /**
- * Returns the object that an untrusted text encodes, or the reason why there is none. A text like
- * `[[],[],[]]` takes up to 30 times its length as objects, and running out of memory inside `JSON.parse` ends
- * the whole process. So such a text is refused unparsed.
+ * Returns the object that an untrusted text encodes, or the reason why there is none. Parsing a text like
+ * `[[],[],[]]` needs up to 30 times its length in memory, and running out of memory inside `JSON.parse` ends
+ * the whole process. So a text with too many values is refused before it is parsed.
  */
 export function objectOrReason(text: string): JsonObject | string {
   if (hasTooManyValues(text)) return `longer than ${VALUES_MAX} values`;

@@ -32,7 +32,9 @@ export interface Fold<Notes> {
   readonly entries: HistoryEntry[];
   readonly leftBehind: LeftBehind[];
   readonly textMax: number;
-  /** Set when a row completes an entry that an earlier row began: the offset of the earlier row. */
+  /**
+   * Set when a row completes an entry that began in an earlier row. The value is that earlier row's offset.
+   */
   heldFrom: number | null;
 }
 
@@ -42,11 +44,16 @@ export interface RowFormat<Notes> {
   readonly version: number;
   readonly open?: OpenBytes;
   begin(found: FoundSession): { facts: SessionFacts; notes: Notes };
-  /** If it throws, the row is counted as a bad line with the error's message. */
+  /** If this method throws, the row is counted as a bad line with the error's message. */
   foldRow(fold: Fold<Notes>, row: Row): void;
-  /** Called where rows were skipped in the middle of a file: open calls or turns may be closed by now. */
+  /**
+   * Called where rows in the middle of a file were skipped. Calls or turns that were open before the gap may
+   * have ended in it.
+   */
   gap?(fold: Fold<Notes>): void;
-  /** Called at the end of a page that is not the last: an entry still held back is complete as it is. */
+  /**
+   * Called at the end of every page except the last. An entry that is still held back is then given as it is.
+   */
   endPage?(fold: Fold<Notes>): void;
   /** Called at the end of each batch to read the files beside the transcript. Must not throw. */
   foldSidecars?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;
@@ -147,8 +154,8 @@ async function rowsBack<Notes>(
 }
 
 /**
- * Entries can only be made in file order: rows are collected backwards, then folded. If that gives too few
- * entries, twice as many rows are collected.
+ * Collects rows backwards and then folds them in file order, because entries can only be made in file order.
+ * If that gives too few entries, twice as many rows are collected.
  */
 async function tail<Notes>(
   format: RowFormat<Notes>,
@@ -180,7 +187,7 @@ interface Gathered {
   readonly isLast: boolean;
 }
 
-/** Returns the last entries of these rows; null when there are too few. Never splits a row. */
+/** Returns the last entries of these rows, or null when the rows give too few entries. Never splits a row. */
 async function pageOf<Notes>(
   format: RowFormat<Notes>,
   found: FoundSession,
@@ -215,7 +222,7 @@ async function pageOf<Notes>(
   // All rows of one entry must be on the same page.
   const startOffset = starts.slice(from).reduce((least, { offset }) => Math.min(least, offset), Infinity);
   const start = starts.find(({ offset }) => offset >= startOffset);
-  // The first row's entry may have begun in an earlier row, which is not here.
+  // The entry of the first row may have begun in an earlier row that has not been collected.
   if (!isWhole && start?.offset === inOrder[0]?.offset) return null;
   await format.foldSidecars?.(fold, { isLast: true });
   const isAll = isWhole && (start === undefined || start.entry === 0);
@@ -241,7 +248,7 @@ function foldAll<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, rows: reado
 /** The index of each entry in a list, by `inlineId` and ref. */
 type Places = Map<string, number>;
 
-/** Merges an entry with its rewrites in the same batch. */
+/** Merges an entry with its rewritten versions in the same batch. */
 function takenOnce(entries: HistoryEntry[]): HistoryEntry[] {
   if (entries.some(({ replaces }) => replaces !== undefined)) onceEach(entries, 0, new Map());
   return entries;

@@ -1,6 +1,6 @@
 import type { CallResult, SessionFacts, SpawnCall, ToldState } from "../facts.ts";
 
-/** More than a real session starts. Keeps a hostile file from filling the memory. */
+/** No real session starts this many sub-agents. The limit keeps a hostile file from filling the memory. */
 export const CALLS_MAX = 10_000;
 
 export function newCall(call: Pick<SpawnCall, "callId" | "tool" | "at"> & Partial<SpawnCall>): SpawnCall {
@@ -25,7 +25,10 @@ export function newResult(
   return { durationMs: null, tokens: null, toolUseCount: null, ...result };
 }
 
-/** Called when the session says something new or is prompted again: missing results will no longer arrive. */
+/**
+ * Called when the session says something new or is prompted again. Results that are still missing will not
+ * arrive any more.
+ */
 export function movedOn({ facts, notes }: { facts: SessionFacts; notes: { unanswered: string[] } }): void {
   if (notes.unanswered.length === 0) return;
   const ids = new Set(notes.unanswered);
@@ -33,7 +36,10 @@ export function movedOn({ facts, notes }: { facts: SessionFacts; notes: { unansw
   notes.unanswered = [];
 }
 
-/** The last report counts, but a mere "it stopped" does not replace a report of how it stopped. */
+/**
+ * The last report sets the state. But a report that says only that the sub-agent stopped does not replace one
+ * that says how it stopped.
+ */
 export function addReport(facts: SessionFacts, report: Omit<ToldState, "firstAt">): void {
   const known = facts.told.find(({ agentId }) => agentId === report.agentId);
   if (known === undefined) {

@@ -2,8 +2,8 @@
 const ROOM_BYTES = 256 * 1024;
 
 /**
- * The beginning of a line whose end has not been read. A long line grows in place and is freed at once: the
- * heap could not hold it twice or until the next garbage collection.
+ * The beginning of a line whose end has not been read. A long line grows in place, because memory may not
+ * suffice for a second copy. It is freed at once, without waiting for a garbage collection.
  */
 export class UnfinishedLine {
   readonly #bytesMax: number;

@@ -149,7 +149,7 @@ function leafCell(node: Node, index: number): { rowid: number; payload: Payload 
   return { rowid, payload: payloadAt(node, { start, bytes, isIndex: false }) };
 }
 
-/** SQLite's file format defines how much of a payload is in the page itself. */
+/** Returns a row's payload. SQLite's file format defines how much of it is in the page itself. */
 function payloadAt(
   { page, pages: { usableBytes } }: Node,
   { start, bytes, isIndex }: { start: number; bytes: number; isIndex: boolean },

@@ -110,11 +110,11 @@ interface Index {
 interface Names {
   readonly columns: readonly string[];
   readonly alias: string | null;
-  /** Values that the index already has. */
+  /** The index row, whose values need no lookup in the table. */
   readonly index?: { readonly names: readonly string[]; readonly row: Row };
 }
 
-/** Looks the row up only when a column is requested that is not in the index. */
+/** Looks up the table's row only when a requested column is not in the index. */
 function nameAll(rowid: number, find: () => Row | null, { columns, alias, index }: Names): NamedRow {
   let found: Row | null | undefined;
   const rowOf = (): Row | null => (found === undefined ? (found = find()) : found);

@@ -3,11 +3,11 @@ import { readWal, type Wal, walHeader } from "./wal.ts";
 
 /** The pages of a database as of one commit. */
 export interface Pages {
-  /** How many bytes of a page hold content. */
+  /** How many bytes of each page can hold content. */
   readonly usableBytes: number;
   /** Returns a page's bytes, which must not be changed. Pages count from 1. */
   page(number: number): Buffer;
-  /** Like `page`, for a page that is used once: its bytes are valid until the next call. */
+  /** Like `page`, for a page that is used once. Its bytes are valid only until the next call of `passing`. */
   passing(number: number): Buffer;
   /**
    * Whether everything read since the database was opened belongs to one commit. A writer may copy pages back
@@ -70,7 +70,7 @@ class FilePages implements Pages {
   page(number: number): Buffer {
     const known = this.#cached.get(number);
     if (known !== undefined) {
-      // Moves the page to the end of the map: the first key is the least recently used page.
+      // Moves the page to the end of the map, so that the first key is always the least recently used page.
       this.#cached.delete(number);
       this.#cached.set(number, known);
       return known;
@@ -91,7 +91,7 @@ class FilePages implements Pages {
   isStill(): boolean {
     if (this.#stampNow() !== this.#stamp) return false;
     if (this.#log === null) return !statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size;
-    // While the header stays the same, frames are only appended.
+    // As long as the log's header stays the same, new frames are only appended.
     return this.#wal === null || walHeader(this.#log)?.salts === this.#wal.salts;
   }
 
@@ -100,7 +100,7 @@ class FilePages implements Pages {
     if (this.#log !== null) closeSync(this.#log);
   }
 
-  /** Allocating many small buffers costs more than the reads. */
+  /** Takes the page from a larger buffer, because allocating many small buffers costs more than the reads. */
   #newPage(): Buffer {
     if (this.#slab.length < this.#pageBytes)
       this.#slab = Buffer.allocUnsafeSlow(this.#pageBytes * SLAB_PAGES);
@@ -114,7 +114,7 @@ class FilePages implements Pages {
     return `${size}:${mtimeNs}`;
   }
 
-  /** The first page may be in the log only. */
+  /** Reads the first bytes of the database. They come from the log if the log has the first page. */
   #head(): Buffer {
     const head = Buffer.alloc(100);
     const frame = this.#wal?.frames.get(1);
@@ -136,7 +136,10 @@ class FilePages implements Pages {
     if (count !== into.length) throw new Error(`its page ${number} is truncated`);
   }
 
-  /** Without a write-ahead log the file itself is changed; the journal has the old content. */
+  /**
+   * Throws if a transaction is unfinished. Without a write-ahead log, a transaction changes the file itself,
+   * and the old content is only in the journal.
+   */
   #refuseHalfDone(): void {
     const journal = openIfThere(`${this.#path}-journal`);
     if (journal === null) return;

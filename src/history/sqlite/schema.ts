@@ -19,7 +19,7 @@ export function rowidColumn(sql: string): string | null {
   return found === undefined ? null : firstName(found)[0];
 }
 
-/** The options after the last parenthesis of the statement say so. */
+/** Looks for `WITHOUT ROWID` among the options after the statement's last parenthesis. */
 export function isWithoutRowid(sql: string): boolean {
   return /\bwithout\s+rowid\b/iu.test(sql.slice(sql.lastIndexOf(")") + 1));
 }

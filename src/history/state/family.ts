@@ -10,13 +10,15 @@ import {
 } from "./status.ts";
 
 export interface FamilyMember {
-  /** `FoundSession.key`; for a sub-agent inside another session's file, with `#` and its id added. */
+  /**
+   * `FoundSession.key`. For a sub-agent inside another session's file, `#` and the sub-agent's id are added.
+   */
   readonly key: string;
   readonly facts: SessionFacts;
 }
 
 export interface FamilyInput {
-  /** Null when only its sub-agents are left on disk. */
+  /** Null when the root's file is gone and only the files of its sub-agents are left. */
   readonly root: FamilyMember | null;
   readonly members: readonly FamilyMember[];
   readonly live?: Liveness;
@@ -26,9 +28,11 @@ export interface FamilyInput {
 
 export interface FamilyAgent {
   readonly key: string | null;
-  /** The key of the session or sub-agent that started it; null only when that one's files are gone. */
+  /**
+   * The key of the session or sub-agent that started this one; null only when the starter's files are gone.
+   */
   readonly parentKey: string | null;
-  /** How the link was proven, or that none was found. */
+  /** How the link to the parent was proven, or a note that no link was found. */
   readonly link: string;
   readonly status: AgentStatus;
   readonly judgement: Judgement;
@@ -102,7 +106,10 @@ interface Link {
 }
 type Finder = (child: FamilyMember, taken: ReadonlySet<Placed>) => Link | null;
 
-/** The ways to find a child's call, strongest first. Each is tried for all children before the next. */
+/**
+ * The ways to find a child's call, strongest first. Each way is tried for all children before the next way is
+ * tried.
+ */
 function finders(all: readonly FamilyMember[], calls: readonly Placed[]): Finder[] {
   const byCallId = firstOf(calls, ({ call }) => call.callId);
   const byAgentId = firstOf(calls, ({ call }) => call.agentId);
@@ -134,7 +141,10 @@ function byTaskId(facts: SessionFacts, calls: readonly Placed[]): Placed | undef
   return calls.find(({ call }) => call.taskIds.some((id) => ids.includes(id)));
 }
 
-/** Exactly one unassigned call may have this prompt, and names must agree if both sides have one. */
+/**
+ * Finds the call with this prompt. It must be the only unassigned one, and the names must agree if both the
+ * call and the session have one.
+ */
 function byPrompt(
   facts: SessionFacts,
   calls: readonly Placed[],
@@ -156,7 +166,7 @@ function byPrompt(
 function withoutFile(calls: readonly Placed[], nodes: readonly Node[]): Node[] {
   const answered = new Set(nodes.map(({ call }) => call));
   const seen = new Set<string>();
-  // A sub-agent that was prompted again has several calls but counts once.
+  // A sub-agent that was prompted again has several calls, but is counted once.
   const known = new Set(nodes.map(({ id }) => id));
   return calls.flatMap(({ call, member }): Node[] => {
     if (answered.has(call) || seen.has(call.callId) || (call.many && call.result !== null)) return [];
@@ -192,7 +202,7 @@ function parentOf(node: Node, byKey: ReadonlyMap<string, Node>): Node | undefine
   return node.parentKey === null ? undefined : byKey.get(node.parentKey);
 }
 
-/** Returns the latest report about each sub-agent, to any session of the family. */
+/** Returns the latest report about each sub-agent that any session of the family received. */
 function toldByAgent({ root, members }: FamilyInput): ReadonlyMap<string, ToldState> {
   const latest = new Map<string, ToldState>();
   for (const { facts } of root === null ? members : [root, ...members]) {
@@ -225,7 +235,7 @@ function judging(
     });
     judged.set(node, own);
   }
-  // Then bottom-up, because a parent is not done before its children are.
+  // The second pass goes bottom-up, because a parent is not done until its children are.
   for (const node of downwards.toReversed()) {
     const below = node.key === null ? [] : (children.get(node.key) ?? []);
     const runningCount = below.filter((child) => isRunning(judged.get(child))).length;

@@ -12,9 +12,9 @@ export interface Judgement {
 
 /** Whether a process works on a tree, and what the process reports about itself. */
 export interface Liveness extends Pick<LiveSession, "alive" | "doing" | "startedAt" | "how"> {
-  /** The process is missing from a list, and nothing else shows that it is gone. */
+  /** The process is considered gone only because a list does not contain it. */
   readonly isAbsent?: boolean;
-  /** The list may have been read before the process was in it. */
+  /** The list may have been read before the process was added to it. */
   readonly isTooEarly?: boolean;
 }
 
@@ -28,13 +28,16 @@ export const NOT_KNOWN_ALIVE: Liveness = {
 export interface SubagentEvidence {
   readonly facts: SessionFacts | null;
   readonly call: SpawnCall | null;
-  /** The latest report about it to any session of the family. */
+  /** The latest report about the sub-agent that any session of the family received. */
   readonly told: ToldState | null;
   /** The liveness of the root session's process, which runs every sub-agent. */
   readonly root: Liveness;
-  /** Hooks saw it start and not stop, or its file grew while we watched. Never a file's age. */
+  /**
+   * Why the sub-agent is known to be working: a hook reported its start and none its stop, or its file grew
+   * while we watched. The age of a file is never a reason.
+   */
   readonly seenWorking: string | null;
-  /** Its parent is no longer working, so a result that the parent waited for will not be used. */
+  /** The parent is no longer working, so a result that the parent waited for will not be used. */
   readonly parentIsOver: boolean;
 }
 
@@ -95,7 +98,10 @@ function byResult({ call, facts }: SubagentEvidence): Judgement | null {
   };
 }
 
-/** A call that started several sub-agents ended. An end in the sub-agent's own file comes first. */
+/**
+ * Judges by the end of a call that started several sub-agents. If the sub-agent's own file records an end,
+ * that end is used instead.
+ */
 function byRun({ call, facts }: SubagentEvidence): Judgement | null {
   const over = call?.many ? call.over : undefined;
   if (over === undefined || over.state === "running" || !isFresh(over.at, facts) || hasEnd(facts))
@@ -106,7 +112,10 @@ function byRun({ call, facts }: SubagentEvidence): Judgement | null {
     : likely("interrupted", reason, over.at);
 }
 
-/** An end in the file comes first: the last row also makes the file grow, and not every end is reported. */
+/**
+ * Judges a sub-agent that was seen working. If its file records an end, that end is used instead, because the
+ * last row also makes the file grow and not every end is reported.
+ */
 function bySight({ seenWorking, facts }: SubagentEvidence): Judgement | null {
   if (seenWorking === null || hasEnd(facts) || (facts !== null && byNote(facts) !== null)) return null;
   return likely("running", seenWorking, facts?.lastAt ?? null);
@@ -142,8 +151,8 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
         : likely("completed", `${ending.how}, which its parent has not confirmed`, ending.at);
     case "toolError":
       if (held && call?.movedOn !== true) return likely("running", `${ending.how}; ${root.how}`, ending.at);
-      // An agent answers a failed call. If no answer follows, it was cut off, unless the failure ended the
-      // turn.
+      // An agent normally answers a failed call. If no answer follows, the agent was cut off, unless the
+      // failure itself ended the turn.
       return ending.confirmed
         ? { ...likely("failed", `${ending.how}, and nothing came after it`, ending.at), error: ending.error }
         : cutOff(root, `${ending.how}, and nothing came after it`, ending.at);
@@ -157,9 +166,9 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
 }
 
 /**
- * The agent's records say that the sub-agent is over, although its last row does not. The agent writes this
- * record when a sub-agent ends or fails, not when it is stopped, and keeps it when the sub-agent is prompted
- * again.
+ * Judges by the agent's record that the sub-agent is over, when the last row does not show it. The agent
+ * writes this record when a sub-agent ends or fails, but not when it is stopped. The record stays when the
+ * sub-agent is prompted again.
  */
 function byNote(facts: SessionFacts): Judgement | null {
   const { ending, finished, promptedAt, createdAt } = facts;
@@ -185,7 +194,7 @@ function byAbsence(evidence: SubagentEvidence): Judgement {
   return confidently(root)("orphaned", `${how}; ${root.how}`, at);
 }
 
-/** Judges a sub-agent without a file whose parent's file shows it working. */
+/** Judges a sub-agent that has no file of its own, but that its parent's file shows working. */
 function byProgress({ root }: SubagentEvidence, at: number | null, isLeft: boolean): Judgement {
   const how = "its parent's file shows it at work, and its call has no result";
   if (root.alive === true && !isLeft && !isBefore(at, root))
@@ -200,13 +209,16 @@ function isHeld(evidence: SubagentEvidence): boolean {
   return root.alive === true && !isBefore(facts?.lastAt ?? null, root) && !isAbandoned(evidence);
 }
 
-/** Whether its parent waited for it and no longer does. A parent does not wait for background work. */
+/**
+ * Whether the parent waited for this sub-agent and has stopped waiting. A parent does not wait for background
+ * work.
+ */
 function isAbandoned({ call, parentIsOver }: SubagentEvidence): boolean {
   if (call === null || call.background || call.result !== null) return false;
   return call.movedOn || parentIsOver;
 }
 
-/** Whether it stopped before the current process started. */
+/** Whether this time is before the start of the current process. */
 function isBefore(at: number | null, { startedAt }: Liveness): boolean {
   return at !== null && startedAt !== null && at < startedAt;
 }

@@ -35,15 +35,15 @@ function withoutInternal({ root, members }: Tree): Tree {
   };
 }
 
-/** A session that was read. */
 interface ReadSession {
   readonly found: Pick<FoundSession, "key">;
   readonly state: Pick<ReadState, "facts">;
 }
 
 /**
- * Finds sessions that were resumed or forked into a new file and begin with the rows of another one. Maps
- * each key to the key of the session that had the rows first: the one that stopped first.
+ * Finds sessions that were resumed or forked into a new file, which begins with the rows of another session.
+ * Maps the key of each to the key of the session that had the rows first. That is the session that stopped
+ * first.
  */
 export function replaysOf(sessions: readonly ReadSession[]): Map<string, string> {
   const tops = sessions.filter(({ state }) => !state.facts.isSubagent && state.facts.firstRef !== null);
@@ -55,7 +55,7 @@ export function replaysOf(sessions: readonly ReadSession[]): Map<string, string>
   );
 }
 
-/** The registry lists the root by its id, even when its file is gone. */
+/** The registry lists the root by its id. So if the root's file is gone, its id is taken from a sub-agent. */
 function rootFacts(tree: Tree, facts: FamilyMember["facts"]): FamilyMember["facts"] {
   return tree.root === null && facts.rootId !== null ? { ...facts, id: facts.rootId } : facts;
 }

@@ -8,7 +8,7 @@ export interface ReadSession {
   readonly state: Pick<ReadState, "facts" | "inline">;
 }
 
-/** Groups sessions into families. If the location on disk does not show whose file it is, its rows do. */
+/** Groups sessions into families. If a file's location does not show its root session, its rows do. */
 export function treesOf(sessions: readonly ReadSession[]): Tree[] {
   const tops = new Map<string, ReadSession>();
   const byId = new Map<string, ReadSession>();

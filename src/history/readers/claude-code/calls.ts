@@ -89,7 +89,10 @@ export function progressed(
   call.progressAt = at ?? call.progressAt ?? call.at;
 }
 
-/** The structured result decides. The text is used only where there is none, as in sub-agents. */
+/**
+ * The structured result decides. The text is used only where there is no structured result, as in the files
+ * of sub-agents.
+ */
 function outcome(
   { block, structured, isInterrupted }: ToolResult,
   text: string,
@@ -118,7 +121,7 @@ function outcome(
 
 const LAUNCHED: ReadonlySet<string> = new Set(["async_launched", "launched", "running", "teammate_spawned"]);
 
-/** Finds the line that Claude Code adds before or after the sub-agent's own text. */
+/** Finds the agent id in the line that Claude Code adds before or after the sub-agent's own text. */
 function agentIdIn(text: string): string | null {
   const launched = /^Async agent launched successfully[^\n]*\n+agentId: ([\w-]{1,80}) \(internal/u.exec(text);
   if (launched !== null) return launched[1] as string;
@@ -155,7 +158,7 @@ function reportedByTool(line: Line, { structured, at }: ToolResult): void {
     report(line, { agentId: stopped, callId: null, error: null, ...end });
 }
 
-/** Returns true for a new notice: several rows may carry the same one. */
+/** Returns whether the notice is new. Several rows may carry the same notice. */
 export function notified(line: Line, notice: TaskNotice, at: number | null): boolean {
   const { taskId, callId, state, ref } = notice;
   const isNew = !line.notes.notices.includes(ref);
@@ -165,7 +168,7 @@ export function notified(line: Line, notice: TaskNotice, at: number | null): boo
   const error = notice.error === null ? null : shortLine(notice.error, ERROR_MAX);
   overAll(line, notice, { state, how, at });
   report(line, { agentId: taskId, callId, state, how, error, at });
-  // Shells send the same notices, but Claude Code counts only sub-agents and workflows.
+  // A shell's end is reported in the same way, but Claude Code counts only sub-agents and workflows.
   if (isNew && state !== "running" && line.facts.calls.some((call) => isAbout(notice, call))) {
     line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
   }
@@ -188,7 +191,7 @@ function overAll(
   if (call !== undefined) call.over = over;
 }
 
-/** Every report is newer evidence, even one that does not change the state. */
+/** Every report updates the time of the evidence, even a report that does not change the state. */
 function report(line: Line, news: Omit<ToldState, "firstAt">): void {
   const known = line.facts.told.find(({ agentId }) => agentId === news.agentId);
   if (known !== undefined) known.at = news.at ?? known.at;

@@ -55,7 +55,7 @@ export function resulted(line: Line, { error, at }: { error: string | null; at: 
   if (open !== undefined) {
     setEnding(line, { ...hasOpenCall(open.tool), at });
   } else if (error !== null) {
-    // If the agent's own channel broke, no answer follows.
+    // If the agent's own permission stream broke, no answer follows this error.
     setEnding(line, { ...failedCall(error), at, confirmed: CHANNEL_BROKE.test(error) });
   } else {
     setEnding(line, { ...RESULTED, at });
@@ -92,7 +92,7 @@ export function turnEnded(line: Line, name: string, at: number | null): void {
   setEnding(line, { kind: "ended", how: `its turn ended with a ${name} record`, at, confirmed: true });
 }
 
-/** Restores the ending from before a command that needs no answer. */
+/** Restores the ending that was set before a command, because the command needs no answer. */
 export function asBefore(line: Line): void {
   if (line.notes.before !== null) line.facts.ending = line.notes.before;
   line.notes.before = null;

@@ -35,7 +35,7 @@ export function foldRow(fold: ClaudeFold, row: Row): void {
   const line = lineOf(fold, row.value);
   const parsed: ParsedRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
   envelope(parsed);
-  // A row of an unknown type may still be the parent of another row.
+  // A row of an unknown type is remembered too, because it may be the parent of another row.
   const kind = foldKind?.(fold, parsed) ?? "other";
   if (id !== null) addStep(line.notes, stepOf(parsed, id, kind));
 }
@@ -75,7 +75,7 @@ const OUTSIDE_GRAPH = new Map(
   }),
 );
 
-/** Old versions wrote the rows of sub-agents into their session's file. */
+/** Old versions wrote the rows of sub-agents into the file of the session that started them. */
 function lineOf(fold: ClaudeFold, value: JsonObject): Line {
   const own: Line = { inlineId: null, facts: fold.facts, notes: fold.notes.own };
   if (value["isSidechain"] !== true || fold.found.isSubagent) return own;
@@ -165,7 +165,7 @@ function foldPrompt(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   const id = asText(row.value["uuid"]);
   const parentId = asText(row.value["parentUuid"]);
   if (id !== null) {
-    // A sub-agent is never rewound: one with two first prompts was prompted twice.
+    // A sub-agent is never rewound. A second prompt without a parent row means that it was prompted again.
     const isNoRewind = parentId === null && line.facts.isSubagent;
     const behind = isNoRewind ? null : rewindBy(line.notes, stepOf(parsed, id, "prompt"), parentId);
     if (behind !== null) {
@@ -185,7 +185,7 @@ function foldPrompt(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   prompted(line, at);
 }
 
-/** More than a person makes in one session. Keeps a hostile file from filling the memory. */
+/** No person rewinds one session this often. The limit keeps a hostile file from filling the memory. */
 const LEFT_RANGES_MAX = 200;
 
 function foldResults(fold: ClaudeFold, parsed: ParsedRow, user: UserRow): void {
@@ -227,7 +227,7 @@ function foldAnswer(fold: ClaudeFold, parsed: ParsedRow): Kind {
   return "answer";
 }
 
-/** Claude Code writes such a row when a session is reopened without a prompt. */
+/** Claude Code writes "No response requested." when a session is reopened without a prompt. */
 function isNoAnswer(value: JsonObject, blocks: readonly unknown[]): boolean {
   return value["isApiErrorMessage"] !== true && textOf(blocks).trim() === "No response requested.";
 }

@@ -35,7 +35,7 @@ export function near(root: string, file: string): string | null {
 }
 
 const NESTED_MAX = 1;
-/** Any other folder is a project, or does not belong to Claude Code. */
+/** The name of a session's folder. Any other folder is a project, or does not belong to Claude Code. */
 const SESSION_NAME = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
 const AGENT_FILE = /^agent-(.+)\.jsonl$/u;
 
@@ -59,7 +59,7 @@ interface Owner {
   readonly folder: string;
 }
 
-/** Sub-agents of every depth are in one folder. Each run of a workflow has a folder below it. */
+/** Sub-agents of every depth are in the same folder. Those of a workflow are in a subfolder for each run. */
 async function* inSubagents(scan: Scan, folder: string, owner: Owner | null): AsyncGenerator<FoundSession> {
   const entries = await listFolder(scan, folder);
   yield* allOf(agentsIn(scan, { folder, entries, owner, runId: null }));
@@ -103,7 +103,7 @@ function agentFile(
 ): Promise<FoundSession | null> {
   const sidecar = `${path.slice(0, -".jsonl".length)}.meta.json`;
   const extra: Extra = { sidecar, folder: owner?.folder ?? null, runId };
-  // Without a session's folder the owner is unknown here, and ids alone may repeat.
+  // Without a session's folder the owner is unknown. Ids may repeat, so the path of the folder is added.
   const inside = owner?.id ?? relative(scan.root, dirname(path));
   const key = newKey(scan, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
   const rootKey = owner === null ? null : `${FORMAT}:${owner.id}`;
@@ -129,7 +129,7 @@ async function found(
 /** A sidecar is rewritten when its sub-agent finishes; a run's journal grows while the run continues. */
 async function stampsBeside({ sidecar, folder, runId }: Extra): Promise<string[]> {
   const paths = [sidecar, ...(runId === null || folder === null ? [] : runFiles(folder, runId))];
-  // Most sessions have no such file, and it may vanish at any time.
+  // Any of these files may be missing, or may vanish at any time.
   const stats = paths.map((path) => (path === null ? null : stat(path).catch(() => null)));
   return (await Promise.all(stats)).map((file) => (file === null ? "" : `${file.size}/${file.mtimeMs}`));
 }

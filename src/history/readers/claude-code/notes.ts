@@ -9,12 +9,15 @@ export interface LineNotes {
   recent: (Tokens & { readonly id: string })[];
   messageId: string | null;
   customTitle: string | null;
-  /** The ending before a command that the agent ran by itself. The command's output restores it. */
+  /**
+   * The ending before a command that the agent ran by itself. It is restored when the command's output is
+   * read.
+   */
   before: Ending | null;
   steps: Step[];
   /**
-   * The newest prompts, further back than `steps`. Each is one line: parent id, own id, offset, and the ref
-   * of the entry before it. One string, because it is copied with every state.
+   * The newest prompts, which reach further back than `steps`. Each is one line: parent id, own id, offset,
+   * and the ref of the entry before it. All are in one string, because it is copied with every state.
    */
   turns: string;
   lastRef: string | null;

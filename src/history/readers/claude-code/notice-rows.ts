@@ -33,7 +33,7 @@ function foldNotices(
   if (ref !== null) addEntry(fold, parsed, { ...reported(text), ref });
 }
 
-/** Only prompts and notices that were queued while the agent was working are used. */
+/** Uses only prompts and notices that were queued while the agent was working. */
 export function foldAttachment(fold: ClaudeFold, parsed: ParsedRow): Step["kind"] {
   const attachment = asObject(parsed.row.value["attachment"]);
   if (attachment?.["type"] !== "queued_command") return "other";

@@ -45,8 +45,8 @@ describe("what Claude Code 2.1.325 left on disk", () => {
   it("background sub-agents: their ends are reported later, and the parent is done after both", async () => {
     const family = (await families(root)).get(BACKGROUND);
     assert.ok(family);
-    // The recording cuts off the end of each notification. It shows that a sub-agent stopped, and only the
-    // sub-agent's file shows how.
+    // The recording cuts off the end of each notification. What is left shows that a sub-agent stopped. Only
+    // the sub-agent's file shows how.
     assert.deepEqual(shapeOf(family), [
       "1 a5779b4d11b8978c0 toolu_5704befcc9f959221a completed likely",
       "1 a1208d5100e74fae7 toolu_70552bbe160f23bfa6 failed likely",

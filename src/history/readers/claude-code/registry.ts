@@ -42,7 +42,8 @@ function liveOf(record: JsonObject, probe: ProcessProbe): LiveSession | null {
 }
 
 function isAlive(record: JsonObject, pid: number, probe: ProcessProbe): boolean | null {
-  // A process in another container is invisible here, and its pid may belong to a different process here.
+  // A process in another container is not visible, and a different process may have its pid in this
+  // container.
   const space = /pid:\[\d+\]$/u.exec(asText(record["pidDomain"]) ?? "")?.[0];
   if (space !== undefined && space !== (probe.space() ?? space)) return null;
   const start = probe.startOf(pid);

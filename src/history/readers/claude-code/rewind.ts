@@ -3,14 +3,18 @@ import type { LeftBehind } from "../../port.ts";
 import type { LineNotes, Step } from "./notes.ts";
 import { pushBounded } from "../../lines/value.ts";
 
-/** How many recent rows are remembered. Of older rows only prompts are, in `LineNotes.turns`. */
+/**
+ * The number of recent rows that are remembered. Of the rows before them, only prompts are remembered, in
+ * `LineNotes.turns`.
+ */
 const STEPS_MAX = 64;
 const TURNS_CHARACTERS_MAX = 32 * 1024;
 
 /**
- * Returns what a new row leaves behind. Most rows whose parent is not the last row leave nothing behind:
- * blocks and results of one answer are siblings, bookkeeping rows are not conversation, an error may be
- * written late, and a replay after compaction repeats messages. Call it before `addTurn` and `addStep`.
+ * Returns the range of entries that a new row removes from the conversation, or null. Most rows whose parent
+ * is not the last row remove nothing: blocks and results of one answer are siblings, bookkeeping rows are not
+ * conversation, an error may be written late, and a replay after compaction repeats messages. Call it before
+ * `addTurn` and `addStep`.
  */
 export function rewindBy(
   notes: LineNotes,
@@ -19,7 +23,7 @@ export function rewindBy(
 ): (Omit<LeftBehind, "inlineId"> & { readonly range: FileRange }) | null {
   const { steps, turns } = notes;
   if (step.kind !== "prompt" || steps.length === 0 || steps.at(-1)?.id === parentId) return null;
-  // The file repeats a row.
+  // The file repeats a row that was already read.
   if (steps.some(({ id }) => id === step.id) || turns.includes(`\t${step.id}\t`)) return null;
   const at = parentId === null ? -1 : steps.findLastIndex(({ id }) => id === parentId);
   const parent = steps[at];
@@ -35,8 +39,9 @@ export function rewindBy(
 }
 
 /**
- * Returns the offset of the first prompt below a parent that `steps` no longer has, and the entry before that
- * prompt. If they are unknown, only the remembered rows are left behind.
+ * Finds where the removed entries begin when the parent row is no longer in `steps`. Returns the offset of
+ * the first prompt below that parent, and the entry before that prompt. If that prompt is unknown, the oldest
+ * remembered row is used, or the beginning of the file if there is no parent.
  */
 function firstBelow({ steps, turns }: LineNotes, parentId: string | null): Pick<Step, "ref" | "offset"> {
   const [, , offset, ref] = lineOf(turns, parentId)?.split("\t") ?? [];

@@ -12,7 +12,7 @@ import { parsedObject } from "../../lines/parse-json.ts";
 export async function foldSidecars(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
   const { sidecar, runId, folder } = fold.found.extra as Extra;
   if (folder !== null) await foldOutputs(fold.entries, folder, fold.textMax);
-  // The other files describe the current state, so one read at the end is enough.
+  // The sidecar, journal and snapshot describe the current state, so they are read once, at the end.
   if (!isLast) return;
   if (sidecar !== null) await foldSidecar(fold.facts, sidecar);
   if (runId !== null && folder !== null) await foldRun(fold.facts, folder, runId);
@@ -32,7 +32,8 @@ async function foldSidecar(facts: SessionFacts, path: string): Promise<void> {
   facts.description = shortText(sidecar["description"]) ?? facts.description;
   facts.name = shortText(sidecar["name"]) ?? facts.name;
   facts.model ??= asText(sidecar["model"]);
-  // Only versions that write `requestShape` write `finished`; in others a missing `finished` means nothing.
+  // Only versions that write `requestShape` write `finished`. In other versions a missing `finished` means
+  // nothing.
   if (sidecar["finished"] === true) facts.finished = true;
   else if (typeof sidecar["requestShape"] === "string") facts.finished = false;
 }
@@ -60,7 +61,7 @@ async function foldRun(facts: SessionFacts, folder: string, runId: string): Prom
   for (const line of journal.split("\n")) foldJournalLine(facts, line);
 }
 
-/** The end of a run also ends its sub-agents that had not ended by themselves. */
+/** The end of a run also ends every sub-agent of the run that had not ended before. */
 function foldSnapshot(facts: SessionFacts, snapshot: JsonObject): void {
   const status = asText(snapshot["status"]) ?? "";
   if (status === "running" || status === "pending") return;
@@ -76,7 +77,10 @@ function foldSnapshot(facts: SessionFacts, snapshot: JsonObject): void {
   });
 }
 
-/** The journal's report replaces the snapshot's, because it is about this sub-agent alone. */
+/**
+ * Replaces the report about this sub-agent. The journal's report replaces the snapshot's, because the
+ * journal's is about this sub-agent alone.
+ */
 function replaceReport(facts: SessionFacts, report: Pick<ToldState, "state" | "how" | "error" | "at">): void {
   const own = { agentId: facts.id, callId: null, firstAt: report.at, ...report };
   facts.told = [...facts.told.filter(({ agentId }) => agentId !== facts.id), own];
@@ -101,7 +105,10 @@ function foldJournalLine(facts: SessionFacts, line: string): void {
 
 const STUB = "<persisted-output>";
 
-/** A row has only the beginning of a large output and the name of the file with the rest. */
+/**
+ * Loads large outputs. The row of a large output has only its beginning and the name of the file that
+ * contains it.
+ */
 async function foldOutputs(entries: HistoryEntry[], folder: string, textMax: number): Promise<void> {
   for (const [index, entry] of entries.entries()) {
     if (entry.kind !== "toolResult" || !entry.body.text.startsWith(STUB)) continue;

@@ -1,21 +1,21 @@
 import type { HistoryState } from "../../../contract/index.ts";
 import { promptKey } from "../../lines/text.ts";
 
-/** What an agent is told when a background sub-agent or shell stops. */
+/** The message that an agent gets when a background sub-agent or shell stops. */
 export interface TaskNotice {
   readonly taskId: string;
   readonly callId: string | null;
   /** Null when the notice reports an event of a task that continues. */
   readonly state: HistoryState | null;
   readonly error: string | null;
-  /** The same in every row that carries this notice. */
+  /** All rows that carry this notice give it the same ref. */
   readonly ref: string;
 }
 
 /**
  * Reads the notices in a row. A row that is known to carry notices (`isCarrier`) only has to begin with one;
  * Claude Code's own words may follow. Any other text must consist of notices only, because a prompt that
- * mentions such an element is still a prompt.
+ * quotes a notice is still a prompt.
  */
 export function readTaskNotices(text: string, isCarrier: boolean): TaskNotice[] {
   const { elements, isWhole } = elementsOf(text.trim());
@@ -51,9 +51,9 @@ function noticeOf(element: string): TaskNotice | null {
 
 const START = "<task-notification>";
 const END = "</task-notification>";
-/** More than a real row carries. Keeps a hostile file from filling the memory. */
+/** No real row carries this many notices. The limit keeps a hostile file from filling the memory. */
 const ELEMENTS_MAX = 100;
-/** The words that versions of early 2026 wrote after an element. */
+/** The words that Claude Code versions of early 2026 wrote after a notice. */
 const OWN_TAIL =
   /^(?:Read the output file to retrieve the (?:result|output)|Full transcript available at):[^\n]*\s*/u;
 
@@ -70,7 +70,7 @@ function elementsOf(whole: string): { elements: string[]; isWhole: boolean } {
   return { elements, isWhole: rest === "" };
 }
 
-/** Returns where the first element ends. Its result may contain other elements. */
+/** Returns where the first element ends. The `<result>` inside it may contain other elements. */
 function endOfElement(text: string): number | null {
   let depth = 0;
   let result: "before" | "inside" | "after" = "before";
@@ -98,7 +98,10 @@ const STATES: ReadonlyMap<string, HistoryState> = new Map([
   ["running", "running"],
 ]);
 
-/** The first such field is the real one: the sub-agent's answer comes last and may contain anything. */
+/**
+ * Returns the text of the first field with this name. Later ones may be part of the sub-agent's answer, which
+ * comes last and may contain anything.
+ */
 export function textInside(text: string, name: string): string | null {
   const start = text.indexOf(`<${name}>`);
   if (start < 0) return null;

@@ -18,11 +18,14 @@ export interface UserRow {
   /** All text of the row, without tool results. */
   readonly text: string;
   readonly results: readonly JsonObject[];
-  /** The row's fields say that it carries a notice, or it has no such fields and begins with a notice. */
+  /**
+   * True when the row's origin says that it carries a notice, or when the row has no origin and its text
+   * begins with a notice.
+   */
   readonly isNoticeCarrier: boolean;
 }
 
-/** Decides by the row's fields first, and by its wording only if they do not decide. */
+/** Decides by the row's fields first. The wording is used only if the fields do not decide. */
 export function readUserRow(value: JsonObject): UserRow {
   const content = asObject(value["message"])?.["content"];
   const isResult = (block: unknown): boolean => asObject(block)?.["type"] === "tool_result";
@@ -44,7 +47,8 @@ function kindOf(value: JsonObject, row: Omit<UserRow, "kind">, origin: string | 
   const text = row.text.trim();
   if (row.results.length > 0) return "results";
   if (row.isNoticeCarrier) return "notice";
-  // Commands and interrupts also come from a person, but their whole text has Claude Code's wording.
+  // Commands and interrupts also have a person as their origin. They are recognised by their text, which is
+  // entirely in Claude Code's wording.
   if (INTERRUPTS.has(text) && value["isMeta"] !== true) return "interrupt";
   if (origin === "human")
     return WHOLE_COMMAND.test(text) ? "command" : WHOLE_OUTPUT.test(text) ? "output" : "prompt";

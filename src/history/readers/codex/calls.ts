@@ -12,7 +12,6 @@ const ERROR_MAX = 2000;
 /** Every sub-agent of Codex works in the background. */
 const SPAWN = { tool: "spawn_agent", background: true } as const;
 
-/** The call returns at once; the sub-agent works in the background. */
 export function called(
   fold: CodexFold,
   callId: string,
@@ -36,7 +35,7 @@ export function called(
 }
 
 function addCall({ facts, notes }: CodexFold, call: SpawnCall): boolean {
-  // Sub-agents started in copied rows belong to the session that the rows were copied from.
+  // Spawn calls in copied rows belong to the session that the rows were copied from.
   if (notes.copied !== null || facts.calls.length >= CALLS_MAX) return false;
   facts.calls.push(call);
   return true;
@@ -127,7 +126,7 @@ export function foldStates(
   }
 }
 
-/** Newer versions name a sub-agent by its path; its spawn call has the id that belongs to the path. */
+/** Newer versions name a sub-agent by its path. The spawn call with this path has the sub-agent's id. */
 function agentOf({ facts }: CodexFold, name: string): string | null {
   const call = facts.calls.findLast(({ taskIds }) => taskIds.includes(name));
   if (call === undefined || !call.many) return call?.agentId ?? null;
@@ -136,7 +135,9 @@ function agentOf({ facts }: CodexFold, name: string): string | null {
   return before === undefined || before.startsWith("/") ? null : before;
 }
 
-/** Takes a report that no call asked for. Returns the report's text, or null if the text is no report. */
+/**
+ * Takes a report that arrived without a call. Returns the report's text, or null if the text is not a report.
+ */
 export function notified(fold: CodexFold, text: string, at: number | null): string | null {
   if (text.startsWith("Message Type: FINAL_ANSWER\n")) {
     const sender = /^Sender: (\S{1,500})$/mu.exec(text.slice(0, 2000))?.[1] ?? "";
@@ -174,7 +175,7 @@ function stateOf(value: unknown): Told | null {
   };
 }
 
-/** `shutdown` says that the sub-agent is over, but not how it ended. */
+/** `shutdown` says that the sub-agent ended, but not how. */
 const STATES: ReadonlyMap<string, HistoryState> = new Map([
   ["pending_init", "running"],
   ["running", "running"],

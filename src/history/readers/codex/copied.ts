@@ -3,10 +3,10 @@ import type { CodexFold } from "./notes.ts";
 import type { ParsedRow } from "./entries.ts";
 
 /**
- * Whether a row is a copy that is left out. A forked session begins with rows copied from another session,
- * usually with new timestamps. Its own rows begin where the ordinals say so, where timestamps pass the
- * session's start, or at the first record that names this session or one of its turns (turn ids contain their
- * time).
+ * Whether a row is a copy that must be left out. A forked session begins with rows copied from another
+ * session, usually with new timestamps. The session's own rows begin at the ordinal that the file names, at
+ * the first timestamp after the session's start, or at the first record that names this session or one of its
+ * turns (turn ids contain their time).
  */
 export function isLeftOut(fold: CodexFold, type: string, parsed: ParsedRow): boolean {
   const { notes } = fold;
@@ -26,7 +26,8 @@ export function isLeftOut(fold: CodexFold, type: string, parsed: ParsedRow): boo
     return notes.copied === "left out";
   }
   const isBefore = at !== null && notes.metaAt !== null && at < notes.metaAt;
-  // Copied rows that kept their timestamps are older than the session; the first row that is not is its own.
+  // Copied rows that kept their timestamps are older than the session. The first row that is not older is the
+  // session's own.
   const isAfterOlder = notes.hasOlder && at !== null && !isBefore;
   notes.hasOlder ||= isBefore;
   if (!isBefore && (isAfterOlder || isProof(fold, type, payload)))
@@ -45,7 +46,7 @@ function isProof({ facts, notes }: CodexFold, type: string, payload: JsonObject)
   const turnId = isTurn ? turnIdOf(payload) : null;
   if (turnId === null) return false;
   const begun = timeIn(turnId);
-  // Items are copied unchanged, so an item's turn id proves nothing if it contains no time.
+  // Items are copied unchanged. So the turn id of an item proves something only if it contains a time.
   if (begun === null) return type === "event_msg";
   return begun >= (timeIn(facts.id) ?? notes.metaAt ?? 0);
 }

@@ -13,7 +13,7 @@ export function turnBegan(fold: CodexFold, turnId: string | null, at: number | n
   setEnding(fold, { kind: "working", how: "its last turn began and has no recorded end", at });
 }
 
-/** True when `turnId` is the open turn, or may be. */
+/** True when `turnId` is the open turn, or when that cannot be ruled out. */
 export function isOfTurn({ notes }: CodexFold, turnId: string | null): boolean {
   return notes.turnOpen !== true || turnId === null || notes.turnId === null || turnId === notes.turnId;
 }
@@ -51,8 +51,8 @@ export function after(
   const { notes } = fold;
   if (notes.turnOpen === true) return;
   if (notes.hasTurns) {
-    // Rows since the last turn began were skipped. The turn is still open, because its end would come after
-    // this row.
+    // Rows were skipped, so the beginning of this row's turn is unknown. The turn counts as open until a
+    // later row records its end.
     if (notes.turnOpen === null)
       setEnding(fold, { kind: "working", how: "its last turn has no recorded end", at });
     return;

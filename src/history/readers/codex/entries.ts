@@ -22,7 +22,7 @@ export interface ParsedRow {
 }
 
 /**
- * Returns a row's ref. Newer files number their records, so that refs survive when bytes move. The mark of
+ * Returns a row's ref. Newer files number their records, so a ref stays the same when bytes move. The mark of
  * the content is needed because a rolled-back session reuses numbers and a file may be replaced.
  */
 export function refOf({ value, offset }: Row): string {
@@ -79,7 +79,10 @@ interface Output {
   readonly failed: boolean;
 }
 
-/** A text, a list of items, or (older versions) JSON in a text that contains the command's output. */
+/**
+ * The output is a text, a list of items, or (in older versions) a text with JSON that contains the command's
+ * output.
+ */
 function readOutput(output: unknown, call: OpenCall | null): Output {
   const wrapped = asObject(output);
   const text = typeof output === "string" ? output : textOf(wrapped?.["content"] ?? output);

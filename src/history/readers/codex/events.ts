@@ -12,7 +12,7 @@ import { shortLine } from "../../../text/fence.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 
-/** Folds one event, unless an item carries the same text. */
+/** Folds one event. Events that only repeat the text of an item are skipped. */
 export function foldEvent(fold: CodexFold, parsed: ParsedRow): void {
   EVENTS.get(asText(parsed.payload["type"]) ?? "")?.(fold, parsed);
 }
@@ -96,7 +96,7 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   const start = Math.max(0, notes.turns.length - count);
   const isAll = notes.turns.length < count && !notes.turnsCut;
   const afterRef = isAll || notes.turns.length === 0 ? null : (notes.turns[start] ?? null);
-  // On a page from the tail the earlier turns were not read, so it is unknown which entries are left behind.
+  // A page from the tail was read without the earlier turns, so it is unknown which entries were rolled back.
   const isKnown = notes.turns.length > 0;
   notes.turns.length = start;
   const what = count === 1 ? "The last turn was" : `The last ${count} turns were`;
@@ -106,7 +106,10 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   fold.leftBehind.push({ inlineId: null, afterRef, beforeRef: notes.lastRef, reason });
 }
 
-/** Takes what newer versions write only here. The rest is in the items of the conversation. */
+/**
+ * Takes the facts that newer versions record only in this event. All others are in the items of the
+ * conversation.
+ */
 function foldCompleted(fold: CodexFold, parsed: ParsedRow): void {
   const item = asObject(parsed.payload["item"]);
   if (item === null) return;

@@ -62,13 +62,16 @@ function foldIndexed({ found, facts }: CodexFold): void {
   facts.told.push({ ...told, firstAt: null, at: null });
 }
 
-/** Only the head of the file says whose rows are on a page from its tail. */
+/**
+ * Adds facts from the file's head to a session. Without them, a page from the tail does not show whose rows
+ * it has.
+ */
 async function withHead(found: FoundSession): Promise<FoundSession> {
   for await (const batch of reads.read(found, null, { chunkBytes: 64 * 1024 })) {
     const state = batch.state();
     const notes = state.notes as Notes;
     if (!notes.hasMeta && state.facts.lastAt === null) continue;
-    // Without ordinals, the end of the copied rows is known only after it has been read.
+    // Without ordinals, the copied rows have to be read to their end to find out where they end.
     if (notes.copied === "left out" && notes.ownFromOrdinal === null) continue;
     const { path, ownFromOrdinal, ownFromOffset, copied } = notes;
     const isLeftOut = copied === null && state.facts.isSubagent;

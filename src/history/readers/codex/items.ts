@@ -82,7 +82,7 @@ function foldCustomCall(fold: CodexFold, parsed: ParsedRow): void {
   const input = payload["input"];
   const text = asText(input);
   const callId = asText(payload["call_id"]);
-  // This code can call the agent's tools. Only other records show which sub-agents it starts.
+  // In code mode, the code of an `exec` call can start sub-agents. Only other records show which ones.
   if (tool === "exec" && callId !== null) fold.notes.cellId = callId;
   addCall(fold, parsed, { tool, input, fields: {}, command: tool === "exec" ? text : null });
 }
@@ -116,7 +116,7 @@ function addCall(fold: CodexFold, parsed: ParsedRow, { tool, input, fields, comm
   after(fold, "call", at);
 }
 
-/** Returns the command as people read it: of a list like `["bash", "-lc", "…"]`, the last item. */
+/** Returns the command as people read it. For a list like `["bash", "-lc", "…"]` that is the last item. */
 export function commandOf(input: JsonObject): string | null {
   const value = input["cmd"] ?? input["command"];
   if (typeof value === "string") return asText(value);

@@ -38,14 +38,17 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
 /** Whether all processes were visible when `readLive` was last called. */
 let seesAll = false;
 
-/** A process in another container, or one that we may not inspect, holds its files unseen. */
+/**
+ * Returns whether every process that holds a file open is visible. A process in another container, or one
+ * that we may not inspect, is not.
+ */
 export function listsHolders(): boolean {
   return seesAll;
 }
 
 const HEAD_BYTES_MAX = 4 * 1024 * 1024;
 
-/** The first record names the root session. */
+/** Returns the id of the root session, which the file's first record names. */
 async function rootIdOf(path: string): Promise<string | null> {
   const options = { lineBytesMax: HEAD_BYTES_MAX, chunkBytes: 64 * 1024, open: openRollout };
   try {

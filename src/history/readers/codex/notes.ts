@@ -6,42 +6,45 @@ export interface Notes {
   hasMeta: boolean;
   /** When the session began. Copied rows that kept their timestamps are older. */
   metaAt: number | null;
-  /** The session's path among the agents of its tree, as newer versions name them. */
+  /** The path by which newer versions name this session among the agents of its tree. */
   path: string;
-  /** Rows with a smaller ordinal belong to its parent. */
+  /** Rows with a smaller ordinal belong to the session's parent. */
   ownFromOrdinal: number | null;
   /** Set when the session continues another file: rows with a smaller ordinal belong to that file. */
   baseEndOrdinal: number | null;
-  /** Set while rows copied from another session are being read. A sub-agent leaves them out. */
+  /**
+   * Set while rows copied from another session are being read. They are left out if this session is a
+   * sub-agent.
+   */
   copied: "left out" | "kept" | null;
   /** A copied row was older than the session, so copied rows kept their timestamps. */
   hasOlder: boolean;
-  /** Where its own rows begin, after the copied ones. */
+  /** The offset at which the session's own rows begin, after the copied rows. */
   ownFromOffset: number | null;
   isFork: boolean;
   /** Whether the file records when turns begin and end; old versions do not. */
   hasTurns: boolean;
-  /** Null after rows were skipped: then it is unknown. */
+  /** Null when rows were skipped, because it is then unknown whether a turn is open. */
   turnOpen: boolean | null;
   turnId: string | null;
   turnError: string | null;
   turnHasPrompt: boolean;
-  /** A row with the role `user`. The next rows show whether a person wrote it. */
+  /** A row with the role `user` that is held back. The next rows show whether a person wrote it. */
   held: PendingPrompt | null;
-  /** The last prompt will appear in the file a second time, in this form. */
+  /** The second record of the last prompt, which is still to come: its form, and the prompt's key. */
   awaited: { readonly what: "item" | "event"; readonly key: string } | null;
   open: OpenCall[];
   /** The newest call that ran code which may call the agent's tools (code mode). */
   cellId: string | null;
   unanswered: string[];
-  /** For each turn, newest last, the entry before it. */
+  /** The ref of the entry before each turn, newest turn last. */
   turns: (string | null)[];
   /** Older turns were dropped from `turns`. */
   turnsCut: boolean;
   lastRef: string | null;
-  /** The usage that a forked session inherited: it is subtracted from the running total. */
+  /** The usage that a forked session inherited. It is subtracted from the running total. */
   base: Tokens | null;
-  /** Usage is recorded for each answer, so the running total is not needed. */
+  /** The file records the usage of each answer, so the running total is not needed. */
   hasRecords: boolean;
 }
 
@@ -60,7 +63,7 @@ export interface OpenCall {
   readonly tool: string;
   readonly command: string | null;
   readonly targets: readonly string[];
-  /** From the record of the command's end, which comes before its result. */
+  /** The exit code from the record of the command's end. That record comes before the command's result. */
   exitCode: number | null;
   ok: boolean | null;
 }
@@ -73,7 +76,10 @@ export interface Tokens {
 
 export type CodexFold = Fold<Notes>;
 
-/** What is known about a session before its file is read, and from the file's head for a page from its tail. */
+/**
+ * Facts that are known before a session's file is read. For a page from the file's tail, they include facts
+ * from its head.
+ */
 export type Extra = Pick<IndexedSession, "title" | "closed" | "parentId"> &
   Readonly<Pick<Notes, "ownFromOrdinal" | "ownFromOffset"> & { path: string | null }>;
 

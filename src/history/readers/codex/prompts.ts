@@ -9,9 +9,9 @@ import type { CodexFold, PendingPrompt } from "./notes.ts";
 import { shortLine } from "../../../text/fence.ts";
 
 /**
- * Rows with the role `user` are prompts or text that Codex injects. Newer versions mark which it is. In older
- * versions an event repeats each prompt, so a row is held back until the next row decides. The oldest
- * versions have no events: only the wording decides.
+ * Rows with the role `user` are prompts or text that Codex injects. Newer versions mark which of the two a
+ * row is. In older versions an event repeats each prompt, so a row is held back until the next row shows
+ * whether it is a prompt. The oldest versions have no events, so only the wording decides.
  */
 export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { isFlat: boolean }): void {
   const { notes } = fold;
@@ -36,7 +36,10 @@ export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { i
   }
 }
 
-/** An event either confirms the prompt in the row before it, or is the only record of the prompt. */
+/**
+ * Takes an event with a prompt. It either confirms the prompt in the row before it, or is the only record of
+ * the prompt.
+ */
 export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string): void {
   const { notes } = fold;
   const { held } = notes;
@@ -56,7 +59,7 @@ export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string
   notes.awaited = { what: "item", key };
 }
 
-/** Another row came, so the held row was not a prompt. */
+/** Called when a different row follows: the row that was held back was not a prompt. */
 export function settle(fold: CodexFold): void {
   const { held } = fold.notes;
   if (held === null) return;
@@ -100,7 +103,7 @@ const TURNS_MAX = 256;
 /** Adds a sub-agent's report as a callback, and any other injected text as a notice. */
 function addInjected(fold: CodexFold, { ref, at }: Pick<PendingPrompt, "ref" | "at">, text: string): void {
   const trimmed = text.trim();
-  // The record of the turn's end says the same.
+  // The record of the turn's end already says that the turn was aborted.
   if (trimmed === "" || trimmed.startsWith("<turn_aborted>")) return;
   const report = notified(fold, trimmed, at);
   addEntryAt(fold, { ref, at }, report ? reported(report) : noticed(text));

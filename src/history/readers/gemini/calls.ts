@@ -21,7 +21,7 @@ export interface FoldedCall {
   readonly isNews: boolean;
 }
 
-/** Takes a finished call with its result. The same record may come many times. */
+/** Takes a call, and its result if the call is over. The same record may come many times. */
 export function foldToolCall(
   fold: GeminiFold,
   call: JsonObject,
@@ -53,7 +53,10 @@ export function giveCall(fold: GeminiFold, call: JsonObject, at: number | null):
   return true;
 }
 
-/** Returns false when the result was already given. A call may be over before its result is written. */
+/**
+ * Returns false when the result was already given. A result that was given without a text is given again when
+ * its text is written.
+ */
 export function giveResult(
   fold: GeminiFold,
   { call, text, ok, at }: { call: JsonObject; text: string; ok: boolean; at: number | null },

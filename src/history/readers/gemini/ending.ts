@@ -22,7 +22,7 @@ export function answered(
   }
 }
 
-/** `calls` is null when only their results are known. */
+/** `calls` is null when only the results of the calls are known. */
 export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, at: number | null): void {
   const open = calls?.find(({ state }) => state === null);
   const last = calls?.at(-1);
@@ -35,7 +35,7 @@ export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, 
   } else if (last?.state === "error") {
     setEnding(fold, { ...failedCall(last.error), at });
   } else if (calls !== null || fold.facts.ending.kind !== "toolError") {
-    // A failed call is also repeated for the model as a plain result, which must not hide the failure.
+    // A failed call is repeated for the model as a plain result. That repetition must not hide the failure.
     setEnding(fold, { ...RESULTED, at });
   }
 }
@@ -49,13 +49,16 @@ export function cancelled(fold: GeminiFold, at: number | null): void {
   setEnding(fold, { kind: "interrupted", how, at, confirmed: true });
 }
 
-/** An error outside a turn is not about the session's work. */
+/** Ignores an error outside a turn, because such an error is not about the session's work. */
 export function errored(fold: GeminiFold, text: string, at: number | null): void {
   if (fold.facts.ending.kind === "ended" || fold.facts.ending.kind === "empty") return;
   setEnding(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(text, ERROR_MAX) });
 }
 
-/** The last messages are no longer in the agent's list, so a pending answer will not come. */
+/**
+ * Called when the last messages were removed from the conversation. An answer that was still pending will not
+ * come.
+ */
 export function takenBack(fold: GeminiFold, last: Step | null): void {
   const { kind, at } = fold.facts.ending;
   if (kind === "prompted" || kind === "working" || kind === "toolError") {

@@ -39,9 +39,10 @@ function foldPatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
 }
 
 /**
- * Takes the list of all messages that the model has from now on. Known messages missing at its end were taken
- * back. Those missing before that stay: they were only reworded for the model (compression) or moved into
- * another message (calls). New messages in the list were written by Gemini CLI itself.
+ * Takes the list of all messages that the model has from now on. Known messages that come after all listed
+ * ones were taken back. Other known messages that are not listed stay: they were only reworded for the model
+ * (compression) or moved into another message (calls). New messages in the list were written by Gemini CLI
+ * itself.
  */
 function snapshot(fold: GeminiFold, list: readonly unknown[], offset: number): void {
   const { notes } = fold;
@@ -73,7 +74,7 @@ function foldParts(fold: GeminiFold, message: JsonObject): void {
 function rewind(fold: GeminiFold, id: string): void {
   const { notes } = fold;
   const at = notes.steps.findIndex((step) => step.id === id);
-  // For an unknown message, Gemini CLI itself restarts from the beginning.
+  // When a rewind names an unknown message, Gemini CLI restarts from the beginning.
   leaveBehind(fold, Math.max(0, at), { reason: "the agent was taken back to before them", isAll: at < 0 });
   returnedTo(fold, notes.steps.at(-1) ?? null);
 }
@@ -163,7 +164,10 @@ function foldUser(
   prompted(fold, step.at);
 }
 
-/** Adds a new text, or replaces the entry of a rewritten one. Null: nothing is new. */
+/**
+ * Returns the function that adds a new text or replaces a rewritten one. Returns null when the text is not
+ * new.
+ */
 function giverOf(step: Step, text: string): typeof addEntry | null {
   const mark = markOf(text);
   const before = step.text;
@@ -209,7 +213,7 @@ function foldAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
     answered(fold, { text, hasCalls: calls.length > 0, at: step.at });
 }
 
-/** Only the last message decides the ending. */
+/** Whether this is the last message. Only the last message decides the ending. */
 function isLastSaid({ notes }: GeminiFold, step: Step): boolean {
   const last = notes.steps.findLast(({ kind }) => kind !== "other");
   return last === undefined || last === step || !notes.steps.includes(step);

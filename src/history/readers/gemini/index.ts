@@ -22,7 +22,7 @@ const rows: RowFormat<Notes> = {
 const lines = rowReader(rows);
 const whole = rowReader({ ...rows, open: openWhole });
 
-/** Gemini CLI keeps no list of its processes, so no session is known to be alive. */
+/** Gemini CLI keeps no list of its processes, so `live` never lists a session. */
 export const gemini: HistoryReader = {
   format: FORMAT,
   agent: "gemini",
@@ -34,7 +34,7 @@ export const gemini: HistoryReader = {
   tail: (found, options) => of(found).tail(found, options),
 };
 
-/** Until the end of 2025 a session was one JSON object that was rewritten each time. */
+/** Until the end of 2025 a session's file was one JSON object, rewritten at every change. */
 function of({ path }: FoundSession): typeof lines {
   return path.endsWith(".json") ? whole : lines;
 }

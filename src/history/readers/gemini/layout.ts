@@ -67,7 +67,10 @@ async function filesIn(scan: Scan, folder: string, extra: Extra): Promise<Seen[]
   return seen.filter((one) => one !== null);
 }
 
-/** A session that was converted to the present format leaves its old file beside the new one. */
+/**
+ * Skips the old file of a session that was converted to the present format. Gemini CLI leaves it beside the
+ * new one.
+ */
 function isSession({ name }: Dirent, names: ReadonlySet<string>, isBelow: boolean): boolean {
   return isSessionName(name, isBelow) && !(name.endsWith(".json") && names.has(`${name}l`));
 }

@@ -4,7 +4,7 @@ import { pushBounded } from "../../lines/value.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
 export interface Notes {
-  /** The newest messages on the agent's path, in order. */
+  /** The newest messages that are still part of the conversation, in order. */
   steps: Step[];
   isCut: boolean;
   /** The newest calls whose entries were given. */
@@ -14,7 +14,7 @@ export interface Notes {
   saidFolder: string | null;
 }
 
-/** One message, with what is needed when it is rewritten, rewound, or repeated in a snapshot. */
+/** One message, with the facts that are needed when it is rewritten, rewound, or repeated in a snapshot. */
 export interface Step {
   readonly id: string;
   /** The newest entry after the message was folded. */
@@ -23,9 +23,9 @@ export interface Step {
   ending: Ending["kind"];
   at: number | null;
   readonly offset: number;
-  /** `markOf` its text; null before it was folded. */
+  /** The mark of the message's text (see `markOf`); null until the text is folded. */
   text: string | null;
-  /** `markOf` each of its thoughts. */
+  /** The mark of each of the message's thoughts. */
   thoughts: string[];
   tokens: Tokens;
 }
@@ -34,7 +34,7 @@ export interface GivenCall {
   readonly id: string;
   called: boolean;
   done: boolean;
-  /** Its result was given without a text. */
+  /** The result was given, but had no text yet. */
   isEmpty: boolean;
 }
 

@@ -43,7 +43,7 @@ interface Shape {
 const [QUOTE, BACKSLASH, COMMA, NEWLINE, SPACE] = [0x22, 0x5c, 0x2c, 0x0a, 0x20];
 const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, RETURN] = [0x7b, 0x7d, 0x5b, 0x5d, 0x0d];
 const NAME = "messages";
-/** The position of every message is held in memory. */
+/** The limit is needed because the position of every message is held in memory. */
 const MESSAGES_MAX = 250_000;
 const CHUNK_BYTES = 256 * 1024;
 

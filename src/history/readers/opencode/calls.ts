@@ -54,7 +54,7 @@ export function reportTag(facts: SessionFacts, tag: TaskTag, at: number | null):
 
 const STATES = { running: "running", completed: "completed", error: "failed" } as const;
 
-/** A sub-agent that was called again has several calls; the last one gives its state. */
+/** A sub-agent that was called again has several calls. The result of its last call gives its state. */
 function reportCall(facts: SessionFacts, { agentId, callId, result }: SpawnCall): void {
   if (agentId === null || result === null) return;
   const { state, error, at } = result;

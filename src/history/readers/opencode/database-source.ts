@@ -38,7 +38,10 @@ export function tablesOf(database: Database): Tables {
   return Object.fromEntries(found) as unknown as Tables;
 }
 
-/** The agent may be writing to the database at the same time. */
+/**
+ * Reads one session from a database. The agent may write to the database at the same time, so check
+ * `settled`.
+ */
 export function databaseSource(
   { path, id, rowid }: { path: string; id: string; rowid: number | null },
   recordBytesMax: number,
@@ -60,7 +63,7 @@ export function databaseSource(
         const row = rowOf(messageId);
         return row === null ? null : messageOf(tables, row, { id: messageId, recordBytesMax });
       } catch (error) {
-        // A broken page loses only the rows on it.
+        // If a page of the database is damaged, only the rows on that page are lost.
         const bad = [badRecord(`message ${messageId}`, `cannot be read: ${(error as Error).message}`)];
         return { id: messageId, data: {}, parts: [], bad, bytes: 0 };
       }
@@ -86,7 +89,7 @@ interface Listed {
   readonly rowids: Float64Array;
 }
 
-/** About 14 MB of ids, more than any real session has. */
+/** No real session has this many messages. Their ids take about 14 MB. */
 const MESSAGES_MAX = 250_000;
 
 function listMessages({ message }: Tables, sessionId: string): Listed {
@@ -120,7 +123,7 @@ function sessionIn({ session }: Tables, id: string, rowid: number | null): Sessi
   return null;
 }
 
-/** Every session's row is read for the list, so a longer text is left out. */
+/** A longer text is left out, because the list reads the row of every session. */
 const SESSION_TEXT_BYTES_MAX = 64 * 1024;
 
 export function sessionOf(row: NamedRow): SessionRecord {

@@ -363,7 +363,9 @@ function parsed(text: string): Record<string, unknown> | null {
   }
 }
 
-/** Keeps only values that SQLite can store; a column damaged to anything else keeps its old value. */
+/**
+ * Keeps only values that SQLite can store. A column that was damaged to any other value keeps its old value.
+ */
 function onlyStorable(row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(row).filter(

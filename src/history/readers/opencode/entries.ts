@@ -28,8 +28,8 @@ export interface Drawing {
 }
 
 /**
- * Returns a message's entries: texts and calls in the order of its parts, and each result before the first
- * part that began after it. So the order does not change while the message grows.
+ * Returns a message's entries. Texts and calls are in the order of the message's parts. Each result comes
+ * before the first part that began after the result. So the order does not change while the message grows.
  */
 export function entriesOf(message: Message, drawing: Drawing): Drawn[] {
   const parts: Placed[] = [];
@@ -72,7 +72,8 @@ const RESULT = "#result";
 function drawPart(message: Message, part: Part, drawing: Drawing): Drawn | null {
   const isUser = message.data["role"] === "user";
   const isFinal = drawing.isClosed || isUser || isOver(message) || isPartDone(part);
-  // An unfinished text may still be empty. It already has a position, and holds back the entries after it.
+  // An unfinished text may still be empty. It gets an entry all the same, so that the entries after it are
+  // held back.
   const made =
     (isUser ? saidByUser : saidByAgent)({ message, part, drawing }) ?? (isFinal ? null : noticed(""));
   if (made === null) return null;
@@ -144,7 +145,7 @@ function messageIn(error: JsonObject | null): string | null {
   return asText(asObject(error?.["data"])?.["message"]) ?? asText(error?.["message"]);
 }
 
-/** Uses only the call's input, which is the same before and after it ran. */
+/** Uses only the call's input, because the input is the same before and after the call ran. */
 function called(data: JsonObject, textMax: number): NewEntry {
   const tool = asText(data["tool"]) ?? "a tool";
   const input = asObject(asObject(data["state"])?.["input"]) ?? {};

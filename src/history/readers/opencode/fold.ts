@@ -8,7 +8,9 @@ import { type Message, type Part, type SessionRecord, timesOf } from "./source.t
 import { readTaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** The session's own record can change at any time, so it is read at the end of each reading. */
+/**
+ * Takes the session's own record, which can change at any time and is therefore read again for each batch.
+ */
 export function foldSession(facts: SessionFacts, session: SessionRecord): void {
   facts.cwd = session.directory ?? facts.cwd;
   facts.agentVersion = session.version ?? facts.agentVersion;

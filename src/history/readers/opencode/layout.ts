@@ -19,14 +19,15 @@ export function roots({ home, env }: UserHome): string[] {
 
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   readonly kind: "database" | "tree";
-  /** Where its row was last seen. */
+  /** The rowid at which the session was last found. */
   readonly rowid: number | null;
   readonly rootId: string;
 }
 
 /**
- * Finds every session in a folder's databases (one for each release channel of OpenCode), then those in the
- * older tree of files that were not migrated into a database. Reads no message content.
+ * Finds every session in a folder's databases (one for each release channel of OpenCode). Then finds the
+ * sessions that are only in the older tree of files, because they were not migrated into a database. Reads no
+ * message content.
  */
 export async function* discover(scan: Scan): AsyncGenerator<FoundSession> {
   const ids = new Set<string>();
@@ -130,7 +131,7 @@ async function datesOf(
   { path, record }: TreeSession,
   messages: string,
 ): Promise<Pick<FoundSession, "sizeBytes" | "changedAt" | "stamp">> {
-  // A session without messages has no such folder.
+  // A session without messages has no folder for them.
   const [file, folder] = await Promise.all([path, messages].map((one) => stat(one).catch(() => null)));
   const updatedAt = asNumber(asObject(record["time"])?.["updated"]) ?? 0;
   const times = [file?.mtimeMs ?? 0, folder?.mtimeMs ?? 0];

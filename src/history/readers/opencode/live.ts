@@ -5,9 +5,9 @@ import { databasesIn, topOf } from "./layout.ts";
 import { type Seen, sessionsIn } from "./sessions.ts";
 
 /**
- * Lists live sessions by open databases. OpenCode keeps no list of its processes, but each holds its database
- * open while it lives. It does not record which session it works on, so every session written since the
- * process started may be its work.
+ * Lists live sessions by open databases. OpenCode keeps no list of its processes, but each process holds its
+ * database open until it exits. A process does not record which session it works on, so every session written
+ * since the process started may be its work.
  */
 export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   seesAll = (await probe.shows?.("opencode")) ?? false;

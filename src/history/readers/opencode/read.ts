@@ -22,7 +22,7 @@ import { treeSource } from "./tree-source.ts";
 const VERSION = 1;
 const TEXT_MAX = 256 * 1024;
 const BATCH_BYTES = 1024 * 1024;
-/** How often a batch is read again because the agent wrote in between. */
+/** How often a batch is read before giving up, if the agent writes during each read. */
 const TRIES_MAX = 8;
 
 /**
@@ -32,13 +32,13 @@ const TRIES_MAX = 8;
  */
 interface Position {
   readonly closedId: string | null;
-  /** The number of messages up to `closedId`. Another number means that earlier messages have changed. */
+  /** The number of messages up to `closedId`. If this number has changed, earlier messages have changed. */
   readonly closedCount: number;
 }
 
 interface Notes {
   readonly closed: SessionFacts;
-  /** The refs and bad lines of open messages that were already given. */
+  /** The refs of entries and the names of bad lines that were already given for open messages. */
   readonly given: readonly string[];
   /** The message to which the session was reverted. It and everything after it are left behind. */
   readonly revertId: string | null;
@@ -81,7 +81,7 @@ export async function* readBatches(
 
 let lastGlance: Promise<unknown> = Promise.resolve();
 
-/** Runs one at a time, because the list of a long session's messages takes much memory. */
+/** Runs one glance at a time, because the list of a long session's messages takes much memory. */
 export function glance(found: FoundSession): Promise<Glance> {
   const own = lastGlance.then(() => glanceAt(found));
   lastGlance = own;
@@ -155,7 +155,10 @@ interface Step {
   readonly isLast: boolean;
 }
 
-/** Reads one batch from a consistent set of messages. Throws if the agent writes too often to read one. */
+/**
+ * Reads one batch from a consistent set of messages. Throws if the agent wrote to the database during every
+ * attempt.
+ */
 async function settledStep(source: Source, given: Given): Promise<Step | null> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     try {
@@ -215,7 +218,7 @@ class Reading {
   readonly #drawing: { readonly isSubagent: boolean; readonly textMax: number };
   readonly #bytesMax: number;
   #bytes = 0;
-  /** Set at the first entry that can still change; no entry after it is given. */
+  /** Set at the first entry that can still change. The entries after it are held back. */
   #isHeld = false;
 
   constructor({ isSubagent }: FoundSession, { notes }: Known, options: ReadOptions) {
@@ -274,10 +277,16 @@ async function firstOpen(source: Source, ids: readonly string[]): Promise<number
   return first;
 }
 
-/** Open messages are read in one batch, so at most this many are open, even without an answer. */
+/**
+ * At most this many messages are open, even if none of them is an answer, because all open messages are read
+ * in one batch.
+ */
 const OPEN_MAX = 1000;
 
-/** A reverted session keeps its messages until it is prompted again. */
+/**
+ * Returns the entries that a revert left behind. OpenCode keeps the reverted messages until the session is
+ * prompted again.
+ */
 async function leftBehindBy(
   source: Source,
   { revertId }: SessionRecord,

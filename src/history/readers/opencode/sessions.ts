@@ -32,8 +32,8 @@ const ROWS_AT_ONCE = 2000;
 const LOOKED_AT_BYTES_MAX = 1024 * 1024;
 
 /**
- * The last scan of each database, by path. An unchanged database is not scanned again; in a changed one only
- * new and unfinished messages are.
+ * The last scan of each database, by path. Until the next full scan, an unchanged database is not scanned
+ * again, and in a changed one only new and unfinished messages are scanned.
  */
 const remembered = new Map<string, Remembered>();
 
@@ -48,7 +48,7 @@ export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen
     try {
       const isFresh = known !== undefined && Date.now() - known.fullAt < FULL_MS;
       const look = await lookAt(database, isFresh ? known : null);
-      // If the agent wrote in between, the rows may be inconsistent.
+      // If the agent wrote during the scan, the rows may be inconsistent.
       if (!database.isStill() && tries < TRIES_MAX) continue;
       remembered.set(path, { ...look, stamp, fullAt: isFresh ? known.fullAt : Date.now() });
       return look.seen;

@@ -38,9 +38,12 @@ export interface Source {
   message(id: string): Promise<Message | null>;
   /** Cheaper than reading the whole message. */
   roleOf(id: string): Promise<string | null>;
-  /** The session will never be written again, so unfinished messages are final. */
+  /** The session will never be written again, so its unfinished messages are final. */
   readonly isFrozen: boolean;
-  /** Whether everything read so far is consistent. If not, the source is reopened: read again. */
+  /**
+   * Whether everything read so far is consistent. If not, the source has reopened itself, and the caller must
+   * read again.
+   */
   settled(): Promise<boolean>;
   close(): void;
 }
@@ -66,7 +69,10 @@ export function timesOf(data: JsonObject): JsonObject | null {
 
 const PARTS_MAX = 10_000;
 
-/** Limits the memory of one message: its parts together may be no longer than one record. */
+/**
+ * Limits the memory of one message. Its parts together may have at most as many bytes as a single record may
+ * have.
+ */
 export class PartBudget {
   readonly #bytesMax: number;
   #bytes = 0;

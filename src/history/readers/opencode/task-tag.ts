@@ -5,7 +5,7 @@ export interface TaskTag {
   readonly error: string | null;
 }
 
-/** The whole text must be such an element; a text that merely contains one does not count. */
+/** The whole text must be one `<task>` element. A text that merely contains one gives null. */
 export function readTaskTag(text: string): TaskTag | null {
   const head = /^<task id="([\w-]{1,200})" state="(running|completed|error)">/u.exec(text);
   if (head === null || !text.trimEnd().endsWith("</task>")) return null;
@@ -14,7 +14,10 @@ export function readTaskTag(text: string): TaskTag | null {
   return { agentId, state, error };
 }
 
-/** Older versions, and failures, name the sub-agent in a line of text. */
+/**
+ * Finds the sub-agent's id in a line of text. Older versions always write it there, newer ones only for
+ * failures.
+ */
 export function agentIdIn(text: string): string | null {
   return /\btask_id: (ses_[\w-]{1,200})/u.exec(text.slice(0, 2000))?.[1] ?? null;
 }

@@ -7,7 +7,7 @@ import { timeIn } from "../copied.ts";
 import { readdir } from "node:fs/promises";
 import { parsedObject } from "../../../lines/parse-json.ts";
 
-/** The beginning of another file that a session continues, up to `endOffset`. */
+/** The part of another file, up to `endOffset`, that a session continues. */
 export interface HistoryBase {
   readonly rolloutId: string;
   readonly endOffset: number;
@@ -54,7 +54,7 @@ export async function basePath(path: string, { rolloutId }: HistoryBase): Promis
   if (root === null) return null;
   const isIt = (file: RolloutFile | null): file is RolloutFile => file?.rolloutId === rolloutId;
   for (const folder of likelyFolders(root, rolloutId)) {
-    // A likely folder need not exist; the code below searches all folders.
+    // A likely folder need not exist. If the file is not found in one, all folders are searched.
     const names = await readdir(folder).catch((): string[] => []);
     const found = names.map((name) => fileOf(folder, name, false)).find(isIt);
     if (found !== undefined) return join(found.folder, found.name);
@@ -85,7 +85,7 @@ function rootOf(path: string): string | null {
 export interface Stretch {
   readonly file: ByteFile;
   readonly start: number;
-  /** Null, for the last stretch only: to the end of the file. */
+  /** Null means the end of the file, and is allowed only in the last stretch. */
   readonly end: number | null;
 }
 
@@ -112,7 +112,7 @@ export function joinedBytes(identity: string, stretches: readonly Stretch[]): By
   };
 }
 
-/** Several stretches may be of one file. */
+/** Closes each file once, because several stretches may belong to the same file. */
 export async function closeAll(stretches: readonly Stretch[]): Promise<void> {
   await Promise.all([...new Set(stretches.map(({ file }) => file))].map((file) => file.close()));
 }

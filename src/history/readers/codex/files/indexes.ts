@@ -13,7 +13,7 @@ export interface IndexedSession {
   readonly isSubagent: boolean;
   readonly parentId: string | null;
   readonly rootId: string | null;
-  /** Its parent closed it, so it is over; how it ended is not recorded. */
+  /** The session's parent closed it, so the session is over. How it ended is not recorded. */
   readonly closed: boolean;
 }
 
@@ -33,7 +33,7 @@ export async function readIndexes(root: string): Promise<Indexed> {
       title: thread?.name ?? names.get(id) ?? null,
       isSubagent: edge !== null || thread?.source === "subagent",
       parentId: edge?.parentId ?? null,
-      // Older rows have no source; then only the session's file shows whether it is a root.
+      // Older rows have no source. For those, only the session's file shows whether the session is a root.
       rootId: edge === null ? (thread?.source === "user" ? id : null) : topOf(id, edges),
       closed: edge?.closed ?? false,
     };
@@ -71,7 +71,9 @@ async function readNames(root: string): Promise<ReadonlyMap<string, string>> {
 }
 
 const NOTHING: States = { threads: new Map(), edges: new Map() };
-/** The database may be written while it is read. */
+/**
+ * The agent may write to the database while it is read. Then it is read again, up to this many times in all.
+ */
 const TRIES_MAX = 3;
 
 async function readStates(root: string): Promise<States> {

@@ -15,7 +15,7 @@ export interface RolloutFile {
   readonly folder: string;
   readonly name: string;
   readonly id: string;
-  /** The file's own id, which differs from the session's id after a rollback to an earlier point. */
+  /** The file's own id. After a rollback to an earlier point it differs from the session's id. */
   readonly rolloutId: string;
   readonly isCompressed: boolean;
   readonly isArchived: boolean;
@@ -28,9 +28,10 @@ export const FOLDERS: readonly [string, string] = ["sessions", "archived_session
 const DEPTH_MAX = 4;
 
 /**
- * Finds every session below `sessions` and `archived_sessions`, one file for each. Of a plain and a
- * compressed file the plain one is used, because Codex unpacks a session before it continues it. After a
- * rollback to an earlier point the newest file is used; it records how much of the older file it continues.
+ * Finds every session below `sessions` and `archived_sessions`, and yields one file for each. If a session
+ * has a plain and a compressed file, the plain one is used, because Codex unpacks a session before it
+ * continues it. After a rollback to an earlier point, the newest file is used. It records how much of the
+ * older file it continues.
  */
 export async function* discover(scan: Scan): AsyncGenerator<FoundSession> {
   const files = await rolloutFiles(scan);
@@ -100,7 +101,7 @@ async function foundOf(
     isSubagent: known.isSubagent,
     sizeBytes: file.size,
     changedAt: file.mtimeMs,
-    // Compression keeps the modification time and the content, so only the name shows it.
+    // Compression keeps the modification time, so the stamp includes the end of the file's name.
     stamp: [name.slice(-4), file.ino, file.size, file.mtimeMs, closed, parentId, title].join(":"),
     extra,
   };

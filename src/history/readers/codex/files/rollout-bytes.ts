@@ -8,12 +8,13 @@ const SUFFIX = ".zst";
 const BASES_MAX = 16;
 
 /**
- * Opens a session's file, uncompressed. Codex compresses a file after a week and unpacks it to continue, at
- * any moment, so whichever form exists is read. Both contain the same bytes, so reading that stopped in one
- * form can continue in the other.
+ * Opens a session's file, uncompressed. Codex compresses a file after a week, and unpacks it when the session
+ * continues. This may happen at any moment, so whichever form exists is read. Both forms contain the same
+ * bytes, so reading that stopped in one form can continue in the other.
  *
- * A session that was forked or rolled back may contain only its own rows and name the part of another file
- * that comes before them. That part is inserted after the first line, which says whose session it is.
+ * The file of a forked or rolled-back session may contain only the session's own rows, and name the part of
+ * another file that comes before them. That part is inserted after the first line, which says whose session
+ * it is.
  */
 export async function openRollout(path: string): Promise<ByteFile> {
   const file = await openEither(path);
@@ -46,7 +47,10 @@ async function stretchesOf(path: string, file: ByteFile, seen: Set<string>): Pro
   return [{ file, start: 0, end: head.end }, ...before, { file, start: head.end, end: null }];
 }
 
-/** `endOffset` counts bytes of the file itself, which is both the first and the last stretch. */
+/**
+ * Ends the last stretch at `endOffset`. The offset counts bytes of the file itself, to which the last stretch
+ * belongs.
+ */
 function cutAt(stretches: readonly Stretch[], endOffset: number): Stretch[] {
   const own = stretches.at(-1) as Stretch;
   return [...stretches.slice(0, -1), { ...own, end: Math.max(own.start, endOffset) }];

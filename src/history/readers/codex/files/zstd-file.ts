@@ -4,19 +4,22 @@ import { pipeline } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { type ByteFile, openBytes } from "../../../lines/byte-file.ts";
 
-/** How much unpacked data is kept, so that a step backwards does not restart from the beginning. */
+/**
+ * How much unpacked data is kept, so that reading a little further back does not unpack the file from its
+ * beginning again.
+ */
 const KEEP_BYTES = 8 * 1024 * 1024;
-/** Larger than usual, because each step waits for another thread. */
+/** Larger than Node's default, because each step waits for another thread. */
 const STEP_BYTES = 512 * 1024;
-/** More than any real session. Keeps a decompression bomb from being unpacked to its end. */
+/** No real session is this long. The limit keeps a decompression bomb from being unpacked to its end. */
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024 * 1024;
 /** Stands for the rest of a damaged file; it is counted as a bad line. */
 const BROKEN = Buffer.from("\n[the compressed file is broken here]\n");
 
 /**
- * Opens the bytes inside a compressed file. It is unpacked as a stream: once to learn its length, then again
- * as it is read. Reading before the kept data restarts from the beginning. A truncated or damaged file gives
- * the bytes before the damage.
+ * Opens the bytes inside a compressed file. The file is unpacked as a stream: once to learn its length, then
+ * again as it is read. Reading from before the kept data unpacks the file from its beginning again. A
+ * truncated or damaged file gives the bytes before the damage.
  */
 export async function openZstd(path: string): Promise<ByteFile> {
   const plain = await openBytes(path);
@@ -92,7 +95,7 @@ class Unpacking {
       if (this.#end > UNPACKED_BYTES_MAX) throw new Error("it is too large");
       this.#isOver = chunk === null;
     } catch {
-      // Damage becomes part of the bytes, where it is counted as a bad line.
+      // The damage is marked in the bytes themselves, and the mark is counted as a bad line.
       chunk = BROKEN;
       this.#isOver = true;
     }
@@ -135,7 +138,7 @@ async function* unpacked(path: string): AsyncGenerator<Buffer> {
     createReadStream(path, { highWaterMark: STEP_BYTES }),
     createZstdDecompress({ chunkSize: STEP_BYTES }),
     () => {
-      // The loop below receives the failure. Without a callback it would also be thrown as unhandled.
+      // The loop below receives the error. Without this callback the error would also be thrown as unhandled.
     },
   );
   for await (const chunk of stream) yield chunk as Buffer;

@@ -23,7 +23,7 @@ export const IDS = {
   mail: idAt(0, "mail"),
   worker: idAt(3, "worker"),
   nested: idAt(4, "nested"),
-  // The earliest session: its rows have ordinals, and a copied row keeps its ordinal.
+  // The earliest session. Its rows have ordinals, and a copied row keeps its ordinal.
   code: idAt(-5, "code"),
   coded: idAt(22, "coded"),
   coded2: idAt(23, "code2"),
@@ -182,7 +182,10 @@ export function flat(): Row[] {
   ];
 }
 
-/** Writes a session that was rolled back to before its second turn, and one forked after its first. */
+/**
+ * Writes a session that was rolled back to the point before its second turn, and a session that was forked
+ * after its first turn.
+ */
 async function layReverted(root: string): Promise<void> {
   const { reverted, revertedTo, forked } = IDS;
   const turnOf = (second: number, words: string): Row[] =>
@@ -203,7 +206,10 @@ async function layReverted(root: string): Promise<void> {
   await writeRollout(root, forked, numbered(fork, first.length), { second: 100 });
 }
 
-/** Writes sub-agents that begin with a copy of their parent's rows, timestamped when they were copied. */
+/**
+ * Writes sub-agents that begin with a copy of their parent's rows. The copied rows have the time of copying
+ * as their timestamp.
+ */
 async function layCopies(root: string): Promise<void> {
   const { copies, copied, numbered: withNumbers } = IDS;
   const parent = [

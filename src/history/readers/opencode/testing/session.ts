@@ -21,7 +21,7 @@ CREATE INDEX \`part_message_id_id_idx\` ON \`part\` (\`message_id\`,\`id\`);
 CREATE INDEX \`part_session_idx\` ON \`part\` (\`session_id\`);
 `;
 
-/** The first tables, with only the columns that every version has, and without an index. */
+/** The tables of the first version: only the columns that every version has, and no index. */
 export const OLD_SCHEMA = `
 CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT NOT NULL, parent_id TEXT, directory TEXT NOT NULL, title TEXT NOT NULL);
 CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, data TEXT NOT NULL);
@@ -81,7 +81,7 @@ export class Writer {
     return this.put("session", { ...row, time_created: at, time_updated: at, ...fields });
   }
 
-  /** Ids are in the order of the calls. */
+  /** Each call creates a greater id than the call before. */
   message(sessionId: string, data: Fields, parts: readonly Fields[] = []): string {
     const id = this.#id("msg");
     const at = this.now();
@@ -226,7 +226,10 @@ export interface ReadOne {
   readonly reading: Reading;
 }
 
-/** Reads everything below a root, by the session's id; continues an earlier reading if there is one. */
+/**
+ * Reads everything below a root, and returns it by session id. Continues from `earlier` where a session is in
+ * it.
+ */
 export async function readRoot(
   root: string,
   earlier?: ReadonlyMap<string, ReadOne>,
