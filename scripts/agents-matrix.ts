@@ -11,7 +11,7 @@ import type { Cell, Role, Row } from "../test/agents/support/cells.ts";
 const PAGE = new URL("../docs/agents.md", import.meta.url);
 const ROLES: readonly Role[] = ["parent", "child"];
 
-/** pi is never the parent here, because it cannot use our tools. */
+/** Why pi has no result in these rows. pi is never a parent, because it cannot use our tools. */
 const PI_WHY_NOT: Partial<Record<Row, string>> = {
   "sees and calls the tools": "knows no MCP",
   spawns: "knows no MCP",
@@ -97,7 +97,7 @@ function page(body: readonly string[]): string {
   ].join("\n");
 }
 
-/** pi is not among the vendors of this table, because it has a separate driver. */
+/** Asks pi's driver, because pi is not in the list of vendors. */
 async function enforcedByPi(): Promise<Enforcement> {
   const options = { config: { agents: {} }, simDir: "sim", sandbox: "auto", log: silentLog } as const;
   const agent = await createDrivers(options).get("pi")?.probe();

@@ -26,13 +26,16 @@ export function contractHash(source: ContractSource = contract): string {
   return createHash("sha256").update(JSON.stringify(whole)).digest("hex");
 }
 
-/** The fields of an operation that a caller can see. A new field counts only when it is added here. */
+/**
+ * The fields of an operation that a caller can see. A new field becomes part of the hash only when it is
+ * added here.
+ */
 function wireOf({ input, output, refusals, http, mcp, cli, sessions }: contract.OperationSpec): unknown {
   const schemas = { input: shapeOf(input, "input"), output: shapeOf(output, "output") };
   return { ...schemas, refusals: refusals.toSorted(), http, mcp, cli, sessions };
 }
 
-/** Returns the JSON schema without descriptions, because the empty registry has none. */
+/** Returns the JSON schema. The empty metadata registry leaves out the descriptions. */
 function shapeOf(schema: z.ZodType, io: "input" | "output"): unknown {
   return z.toJSONSchema(schema, { io, metadata: z.registry<Record<string, never>>() });
 }

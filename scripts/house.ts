@@ -27,7 +27,7 @@ async function numbersOf(folder: string): Promise<Record<string, number>> {
   const tree = readTree(folder);
   const code = tree.code.filter(({ path }) => path.startsWith("src/"));
   const source = code.filter(({ path }) => !isTest(path));
-  // `commands` has one file per command, so its length is not judged.
+  // `commands` has one file per command, so its number of files is not judged.
   const folders = Map.groupBy(source, ({ path }) => posix.dirname(path));
   folders.delete("src/cli/commands");
   const store = source.filter(({ path }) => path.startsWith("src/store/"));
@@ -53,8 +53,8 @@ function isCast(node: CodeFile["nodes"][number]): boolean {
 }
 
 /**
- * Counts the modules that the import table allows to single files. The log does not count: almost every file
- * may import it.
+ * Counts the modules that the import table allows only for single files. `log.ts` is not counted, because
+ * almost every file may import it.
  */
 async function permissions(folder: string): Promise<number> {
   const url = pathToFileURL(join(folder, "scripts/tidy/layers.ts")).href;

@@ -49,7 +49,10 @@ function installed(root) {
   return existsSync(node) ? node : null;
 }
 
-/** Returns the Node of a plain `npm install`, if that matches the lockfile and its Node runs. */
+/**
+ * Returns whether a plain `npm install` has installed what the lockfile names, with a bundled Node that runs.
+ * On a platform without a bundled Node, none is needed.
+ */
 function adoptable(root) {
   const wanted = readJson(join(root, "package-lock.json"))?.packages;
   const found = readJson(join(root, "node_modules", ".package-lock.json"))?.packages;
@@ -90,8 +93,8 @@ function bundledNode(root) {
 async function npmCi(root) {
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
-  // Uses the npm that started us, under its own Node; never the npm in `node_modules`, which `npm ci` is
-  // about to delete.
+  // Uses the npm that started us, with the Node that runs it. Never uses the npm in `node_modules`, because
+  // `npm ci` is about to delete that one.
   const own = npm !== undefined && /^npm(-cli)?\.c?js$/.test(basename(npm)) && existsSync(npm);
   const [command, words] = own ? [node ?? process.execPath, [npm, ...args]] : ["npm", args];
   const code = await new Promise((done) => {

@@ -99,7 +99,7 @@ async function runTests(node, { files, options, concurrency, testMs }) {
     `--test-timeout=${timeoutMs}`,
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
-    // The reporter prints a dot per finished test, which shows the watch that the run makes progress.
+    // Prints a dot for each finished test. `TestRun.watch` sees from the dots that the run makes progress.
     "--test-reporter=dot",
     `--test-reporter-destination=${tests.progressFile}`,
     ...options,
@@ -156,7 +156,8 @@ async function testAgents(node, words) {
     .filter((file) => file.endsWith(".agents.ts"))
     .filter((file) => names.length === 0 || names.includes(file.replace(".agents.ts", "")))
     .map((file) => join(folder, file));
-  // Agents are tested one after another: each takes half a gigabyte of memory and has time limits.
+  // Agents are tested one after another, because each takes half a gigabyte of memory, and agents that run
+  // side by side could exceed their time limits.
   const code = await runTests(node, { files, options, concurrency: 1, testMs: LONG_TEST_MS });
   await run(node, [join(root, "scripts/agents-matrix.ts")]);
   return code;

@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
   },
 });
 
-/** True in code that a timer runs: it is not part of a call, even if it runs during one. */
+/** True in code that a timer runs. Such code is not counted, even if it runs during a walk. */
 const byTimer = new AsyncLocalStorage<boolean>();
 let files: string[] = [];
 let statements: string[] = [];

@@ -60,7 +60,10 @@ function callsTest(node: Node): boolean {
   return isCallExpression(node) && isIdentifier(node.expression) && TESTS.has(node.expression.text);
 }
 
-/** A program that is started and not imported counts as used if its path is in the code that starts it. */
+/**
+ * Refuses a source file that only tests import. Allows it if other code contains the file's path, because
+ * that code starts the file as a program.
+ */
 function checkTestOnly({ code }: Tree, { path }: CodeFile, users: Users): Finding[] {
   const by = users.get(path) ?? [];
   if (!path.startsWith("src/") || isTest(path) || by.length === 0 || !by.every(isTest)) return [];

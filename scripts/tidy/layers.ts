@@ -102,7 +102,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     packages: ["commander", "yaml"],
     only: {
       "commands/up.ts": ["daemon.ts"],
-      // Restore works on the files of a store that no daemon can open.
+      // Restore repairs a store that no daemon can open, so it cannot ask a daemon to do it.
       "commands/restore.ts": ["store/restore/restore.ts", "store/problem.ts", "log.ts"],
       "doctor/own-agents.ts": ["drivers/registry.ts", "drivers/vendors/index.ts", "log.ts"],
     },

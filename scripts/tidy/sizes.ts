@@ -31,7 +31,10 @@ export function checkSizes(file: CodeFile): Finding[] {
   ];
 }
 
-/** The fourth of several positional values is easily swapped with another; an object names each value. */
+/**
+ * Limits the number of positional parameters, because callers easily swap two of many. The fields of an
+ * object have names.
+ */
 function checkParameters(file: CodeFile, node: Node): Finding[] {
   if (!isFunction(node) || isTest(file.path) || file.path.startsWith("bench/")) return [];
   const count = node.parameters.filter(({ name }) => !isIdentifier(name) || name.text !== "this").length;

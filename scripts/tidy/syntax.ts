@@ -201,7 +201,10 @@ const processAccess: Rule = (node, { path }) => {
   return /^\/proc(?:\/|$)/.test(node.text) && !isArrayLiteralExpression(node.parent) ? text : null;
 };
 
-/** A write on behalf of an agent process must carry its fence, so that the store can refuse a late one. */
+/**
+ * A write on behalf of an agent process must carry the process's fence, so that the store can refuse a late
+ * write.
+ */
 const unfencedWrite: Rule = (node, file) => {
   if (!file.path.startsWith("src/engine/") || isTest(file.path) || !isCallExpression(node)) return null;
   const { expression: callee } = node;

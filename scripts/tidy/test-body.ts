@@ -61,8 +61,8 @@ function isTestCall(node: Node, of: ReadonlySet<string> = TESTS): node is CallEx
 }
 
 /**
- * Recognises `it(name, …)` inside a function that takes the name and the body. The calls of that function are
- * the tests.
+ * Whether this is `it(name, …)` inside a helper that takes the test's name and body. The calls of that helper
+ * are checked as the tests.
  */
 function takesName(node: CallExpression): boolean {
   const [name] = node.arguments;

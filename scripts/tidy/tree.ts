@@ -90,7 +90,7 @@ const texts = new Map<string, string>();
 let compiler: API | undefined;
 let projects = 0;
 
-/** Returns the one compiler of this process, because starting it takes longer than all its work. */
+/** Returns the compiler that the whole process shares. Starting one takes longer than all its work. */
 function theCompiler(): API {
   compiler ??= new API({
     cwd: "/",

@@ -50,7 +50,7 @@ function instrumented({ source, text }: CodeFile, index: number): string {
   }
   let at = 0;
   let result = "";
-  // If one body ends where another begins, the stable sort keeps parents before children.
+  // The sort is stable: at the same position, the insert of a parent stays before that of its child.
   for (const insert of inserts.toSorted((a, b) => a.at - b.at)) {
     result += text.slice(at, insert.at) + insert.text;
     at = insert.at;

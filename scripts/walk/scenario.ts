@@ -58,8 +58,7 @@ class Family {
       tool: (call) => callTool(call, called),
       gate: async ({ at, sessionId, text }) => {
         if (at !== "begin" || text === null) return;
-        // The child waits until its parent's turn has ended, so that its start never interleaves with that
-        // turn.
+        // The child waits until its parent's turn has ended, so that their work never interleaves.
         if (sessionId !== this.#parentId) return this.settled.promise;
         if (!text.includes("<child-output")) return;
         prompted();

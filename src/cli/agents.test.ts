@@ -9,7 +9,7 @@ import { CliHome } from "./testing/process.ts";
 const cli = new CliHome();
 const person = mkdtempSync(join(tmpdir(), "kinfold-person-"));
 const bin = join(person, "bin");
-/** A machine that has only what a test puts on it, and no npm. */
+/** The environment of a machine that has only what a test puts on it. npm is not on its PATH. */
 const env = { HOME: person, PATH: bin, OPENAI_API_KEY: "", CODEX_API_KEY: "", CODEX_HOME: "" };
 after(() => {
   cli.remove();
@@ -87,7 +87,8 @@ describe("kinfold agents add", () => {
   });
 
   it("says why it could not install, and changes nothing", async () => {
-    // npm may be found beside Node, but it cannot write here.
+    // npm may be found beside Node, but it cannot download anything: nothing listens at this registry's
+    // address.
     const { code, err } = await cli.run(["agents", "add", "claude"], {
       env: { ...env, npm_config_registry: "http://127.0.0.1:9/" },
     });

@@ -28,7 +28,7 @@ export interface Io {
   line(text?: string): void;
   lines(texts: readonly string[]): void;
   note(text: string): void;
-  /** Prints `value` as JSON; with `text`, only if `--json` was given, else the text. */
+  /** Prints `text`. Prints `value` as JSON instead if `--json` was given or there is no text. */
   answer(value: unknown, text?: string): void;
 }
 

@@ -45,7 +45,10 @@ export async function loadCommand({ name }: CommandRow): Promise<CommandModule> 
   return module;
 }
 
-/** Moves words such as `-test` behind `--`, where commander reads no options. Their order does not matter. */
+/**
+ * Moves words such as `-test` behind `--`, where commander reads no options. For these commands, the order of
+ * the words does not matter.
+ */
 function dashWordsLast(argv: readonly string[]): string[] {
   const row = COMMANDS.find(({ name }) => name === argv.find((word) => !word.startsWith("-")));
   if (row?.dashWords !== true || argv.includes("--")) return [...argv];

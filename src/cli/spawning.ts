@@ -52,7 +52,10 @@ export function spawnLine(spawned: SpawnOutput): string {
   return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
 }
 
-/** Names the file and line if the project lowered it: `permission read-only (/src/shop/kinfold.yaml:1)`. */
+/**
+ * If the project lowered the permission, names the file and line: `permission read-only
+ * (/src/shop/kinfold.yaml:1)`.
+ */
 export function permissionWords({ permission, loweredBy }: SpawnOutput["effective"]): string {
   const where = loweredBy?.["permission"];
   return `permission ${permission}${where === undefined ? "" : ` (${cleanLine(where)})`}`;

@@ -49,7 +49,8 @@ async function untilSeen(client: Client, done: RespondOutput): Promise<number | 
 }
 
 /**
- * Returns the trigger, or the original of one that was passed on: only that records when the agent saw it.
+ * Returns the trigger as it is now. If it was passed on, returns the original trigger, because only the
+ * original records when the agent saw the answer.
  */
 async function current(client: Client, { trigger }: RespondOutput): Promise<RespondOutput["trigger"]> {
   const { triggers } = await client.triggers({ id: trigger.sessionId });

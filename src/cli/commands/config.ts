@@ -37,7 +37,7 @@ export async function run(call: Call): Promise<number | void> {
   return exit;
 }
 
-/** Returns the defaults and the list of problems if the configuration is invalid. */
+/** Loads the configuration. If it is invalid, returns the defaults and the list of problems. */
 function loadOrExplain(call: Call): { loaded: Loaded; isBroken: boolean } {
   try {
     return { loaded: loadHere(call), isBroken: false };
@@ -94,7 +94,7 @@ async function edit(call: Call): Promise<number> {
   return 0;
 }
 
-/** Returns a file that lists every setting in a comment. */
+/** Returns the text of a configuration file in which every setting is commented out. */
 function template(): string {
   const lines = [
     "# Kinfold's settings. Uncomment what you change; kinfold config shows the values in effect.",

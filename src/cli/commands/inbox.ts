@@ -28,7 +28,7 @@ export async function run(call: Call): Promise<void> {
   }
 }
 
-/** Shows when the person is asked as well. */
+/** Formats a question that waits for a parent, with the time after which the person is asked too. */
 function parentLines(need: Need, call: Call, now: number): string[] {
   const { paint } = call.io;
   const when =

@@ -71,7 +71,10 @@ class StdioServer {
     }
   }
 
-  /** Ends when the client has gone. Aborts blocking calls, because nobody would read their results. */
+  /**
+   * Waits for the open calls after the client has gone. Aborts blocking calls, because nobody would read
+   * their results.
+   */
   async leave(): Promise<void> {
     for (const { blocks, controller } of this.#inFlight.values()) if (blocks) controller.abort();
     const late = setTimeout(() => {
@@ -102,7 +105,8 @@ class StdioServer {
   }
 
   /**
-   * An agent that we started gets no tools here: it already has them, and must not become a second session.
+   * Lists no tools to an agent that we started: the daemon already offers them to it, and a call through this
+   * server would attach the agent as a second session.
    */
   async #tools(): Promise<readonly ListedTool[]> {
     if (this.#call.env["KINFOLD_LEASE"]) return [];
@@ -155,8 +159,8 @@ class StdioServer {
   }
 
   /**
-   * Allows a retry only if the message changes nothing or was certainly not executed. After a broken
-   * connection, the daemon may have executed it.
+   * Allows a retry only if the message changes nothing or was certainly not executed. The daemon may have
+   * executed a message before its connection broke.
    */
   #mayRepeat(message: McpMessage, error: unknown): boolean {
     if (error instanceof TokenRefused) return !this.#isKnown;
@@ -183,7 +187,8 @@ class StdioServer {
   }
 
   /**
-   * Loads the daemon's client only here: the code is large, and the MCP client waits for its first answer.
+   * Imports the daemon's client only now. Its code is large, and an earlier import would delay our first
+   * answer to the MCP client.
    */
   async #connect(): Promise<McpTarget> {
     const { openConnection } = await import("../daemon/connection.ts");
@@ -209,10 +214,13 @@ class StdioServer {
   }
 }
 
-/** Loads the configuration only if it mentions aliases: the client waits, and loading is slow. */
+/**
+ * Loads the configuration only if the file or the environment mentions aliases, because loading is slow and
+ * the client is waiting.
+ */
 async function listsAliases(call: Call): Promise<boolean> {
   const paths = homeOf(call);
-  // The daemon reports an unreadable configuration when it starts.
+  // A read error is ignored: the daemon reports an unreadable configuration when it starts.
   const text = await readFile(paths.configFile, "utf8").catch(() => "");
   if (!text.includes("aliases") && !call.env["KINFOLD_MCP_ALIASES"]) return false;
   const { loadConfig } = await import("../../config/load.ts");

@@ -45,7 +45,8 @@ async function inForeground(call: Call, paths: Paths, settings: DaemonSettings):
   if (!isHandedOver(process.env)) {
     prepareHome(paths);
     const env = daemonEnv(paths, settings, call.env);
-    // An invalid configuration is not handed over: the daemon reports what is wrong with it and exits.
+    // An invalid configuration is not handed over, and then this command does not restart: the daemon starts
+    // here, reports what is wrong, and exits.
     if (isHandedOver(env) && showsStorePassword(call.env, process.argv)) beginAnew(env);
     for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
     Object.assign(process.env, env);

@@ -2,7 +2,10 @@ import type { DaemonFile } from "../../config/daemon-file.ts";
 import { isAlive } from "../../system/proc.ts";
 import { processStart } from "../../system/process-start.ts";
 
-/** True if the process is alive and nothing proves that it is not the daemon. */
+/**
+ * True if the process is alive and may be the daemon: its start time is the recorded one, or none was
+ * recorded.
+ */
 export function mayRun(daemon: DaemonFile): boolean {
   return isAlive(daemon.pid) && !isAnother(daemon);
 }

@@ -20,7 +20,10 @@ export interface DaemonSettings {
 
 export const DAEMON = fileURLToPath(new URL("../../daemon.ts", import.meta.url));
 
-/** Passes secrets in a file: other programs can read a process's command line and environment. */
+/**
+ * Returns the environment for a new daemon. Secrets are passed in a file, because other programs can read a
+ * process's command line and environment.
+ */
 export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { KINFOLD_TOKEN: _token, KINFOLD_URL: _url, ...rest } = env;
   const compiled = getCompileCacheDir();
@@ -35,7 +38,10 @@ export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.Pr
   return withChecked(paths, own);
 }
 
-/** Hands over the checked configuration. If it is invalid, the daemon itself reports the problem. */
+/**
+ * Hands the checked configuration over to the daemon. Does not hand over an invalid one: the daemon reports
+ * the problem itself.
+ */
 function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
     const loaded = loadConfig({ home, cwd: home, env });
@@ -90,8 +96,8 @@ export async function startDaemon(
 }
 
 /**
- * Resolves when the daemon with this pid answers, or to null when it is over. Calls `onWaiting` with each
- * new reason why the daemon cannot start yet.
+ * Resolves when the daemon with this pid answers, or to null once `isOver` returns true. Calls `onWaiting`
+ * with each new reason why the daemon cannot start yet.
  */
 export async function untilAnswers(
   file: string,
@@ -126,7 +132,7 @@ function stillWaiting(pid: number | undefined, waiting: string): Failure {
   ]);
 }
 
-/** Returns whether a program accepts connections there; it may be another program. */
+/** Returns whether a program accepts connections at this address. It need not be our daemon. */
 export async function answers(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   return await new Promise((resolve) => {

@@ -37,7 +37,10 @@ function checkAgent(agent: Agent): Check {
   return good(name, words.filter((word) => word !== null).join(", "));
 }
 
-/** Compares with this terminal: the daemon has the PATH and variables of the terminal that started it. */
+/**
+ * Reports an agent that works in this terminal but not in the daemon, which has the PATH and variables of the
+ * terminal that started it.
+ */
 function checkPlace(agent: Agent, here: Agent): Check | null {
   const name = cleanLine(agent.name);
   const advice = "run in this terminal: kinfold down && kinfold up";
@@ -61,7 +64,8 @@ function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
   const agent = agents.find((one) => one.name === wanted);
   const set = "set agent in kinfold.yaml: kinfold config edit";
   if (agent === undefined) return [bad(name, `${cleanLine(wanted)} is not a known agent`, set)];
-  // This affects every session that names no agent, so the problem is repeated with its advice.
+  // A problem of the default agent affects every session that names no agent, so it is reported here again,
+  // with its advice.
   const { ok, text, advice: cure } = checkAgent(agent);
   if (!ok) {
     const problem = agent.installed || agent.version !== null ? text : "is not installed";

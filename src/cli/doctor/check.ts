@@ -1,7 +1,10 @@
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** True if work is possible without it: doctor reports it but does not fail. */
+  /**
+   * True if Kinfold can work even when this check fails. Doctor then reports the failure but does not fail
+   * itself.
+   */
   readonly optional?: true;
   readonly text: string;
   readonly advice: string | null;

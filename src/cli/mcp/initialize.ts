@@ -12,7 +12,7 @@ export interface ServerInfo {
 }
 
 /**
- * Answers a client's first requests without the daemon, because a client does not wait long and then goes on
+ * Answers a client's first requests without the daemon, because a client that has to wait long goes on
  * without tools. Returns null if the daemon must answer.
  */
 export async function initializeAnswer(message: McpMessage, info: ServerInfo): Promise<object | null> {

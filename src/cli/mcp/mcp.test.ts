@@ -19,7 +19,7 @@ const open: Client[] = [];
 interface Options {
   readonly name?: string;
   readonly env?: Record<string, string>;
-  /** Set for the protocol version without `initialize`. */
+  /** Pins the protocol version. Set by tests of the version that has no `initialize`. */
   readonly version?: string;
 }
 
@@ -55,7 +55,7 @@ function person(): ReturnType<typeof connectClient> {
   return connectClient({ url: readDaemonFile(daemonFile)!.url, token: token ?? "" });
 }
 
-/** Nothing listens there, so every answer comes from the command itself. */
+/** Nothing listens at this address, so every answer comes from the command itself. */
 const NO_DAEMON = { KINFOLD_URL: "http://127.0.0.1:9" };
 
 afterEach(async () => {

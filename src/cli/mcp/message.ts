@@ -1,6 +1,6 @@
 export interface McpMessage {
   readonly id: string | number | null;
-  /** Null for an answer to a request of the daemon. */
+  /** Null if the message answers a request of the daemon. */
   readonly method: string | null;
   readonly params: Readonly<Record<string, unknown>>;
   readonly meta: Readonly<Record<string, unknown>>;

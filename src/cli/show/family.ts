@@ -9,7 +9,7 @@ export interface Drawing {
   readonly columns: number;
   readonly paint: Paint;
   readonly now: number;
-  /** By session: its open question to a person. */
+  /** Each session's open question to a person, by session id. */
   readonly asks?: ReadonlyMap<string, string>;
 }
 

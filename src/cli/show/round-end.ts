@@ -51,7 +51,9 @@ function sentence(end: WaitOutput): string {
   return `${word}${took}${end.error ? `: ${cleanLine(end.error)}` : "."}`;
 }
 
-/** True if it is unknown how the session ended: an agent that ran outside Kinfold may not record it. */
+/**
+ * True if it is unknown how the session ended. An agent that ran outside Kinfold may not record how it ended.
+ */
 function isUnknown({ timedOut, outcome, status }: WaitOutput): boolean {
   return !timedOut && outcome === null && status !== "working";
 }

@@ -11,11 +11,11 @@ export interface StateWords {
 }
 
 export interface Around {
-  /** Number of its open children that will call back. */
+  /** Number of the session's open children that will call back. */
   readonly childrenOpen: number;
   /** Number of sessions that have waited for a slot longer than this one. */
   readonly ahead: number;
-  /** Its question to a person, in one line. */
+  /** The session's question to a person, in one line. */
   readonly ask?: string | null;
 }
 
@@ -25,7 +25,7 @@ export function stateWords(session: Session, around: Around, now: number): State
   return atRest(session);
 }
 
-/** `asks` has, by session, its open question to a person. */
+/** `asks` maps a session's id to its open question to a person. */
 export function surroundings(
   sessions: readonly Session[],
   asks: ReadonlyMap<string, string> = new Map(),

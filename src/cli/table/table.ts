@@ -45,7 +45,10 @@ export const GLOBAL_OPTIONS: readonly OptionRow[] = [
   },
 ];
 
-/** A row without the fields that have a default: most commands ask the daemon, which may refuse. */
+/**
+ * A row that may leave out the fields in `DEFAULTS`. The default exit codes include `refused` and `noDaemon`,
+ * because most commands ask the daemon.
+ */
 export type CommandSpec = Pick<CommandRow, "name" | "summary"> & Partial<CommandRow>;
 
 const DEFAULTS = { args: [], options: [], examples: [], exits: ["done", "refused", "noDaemon"] } as const;

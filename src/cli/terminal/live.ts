@@ -18,7 +18,7 @@ export interface LiveView {
   readonly sessions: readonly Session[];
   /** When the daemon stopped answering; null while it answers. */
   readonly offlineSince: number | null;
-  /** By session: its open question to a person. */
+  /** Each session's open question to a person, by session id. */
   readonly asks: ReadonlyMap<string, string>;
 }
 
@@ -70,7 +70,8 @@ class View implements LiveView {
   take(item: FeedItem): void {
     if (item.type === "open" || item.type === "reset") this.#isWhole = true;
     if (item.type === "event") {
-      // An import may create thousands of sessions at once. Their trees are read when something else changes.
+      // An import may create thousands of sessions at once, so this event does not cause their trees to be
+      // read.
       if (item.event.type === "session.imported") return;
       this.#dirty.add(item.event.rootId);
       this.#unsaid.push(item.event);
@@ -111,7 +112,7 @@ class View implements LiveView {
     try {
       const wanted = isWhole ? await this.#allRoots() : new Set<string>();
       const read = new Map<string, Session>();
-      // Includes trees that have ended: their events are printed with the names of their sessions.
+      // Reads trees that have ended too, because their events are printed with the names of their sessions.
       for (const root of wanted.union(new Set(roots)))
         for (const session of await this.#readTree(root)) read.set(session.id, session);
       const isAsked = this.sessions.some((session) => session.waiting?.on === "trigger");
