@@ -54,7 +54,10 @@ describe("agents", { concurrency: 4 }, () => {
   const rogues = (mode: string): number[] =>
     home.agents().flatMap(({ pid, command }) => (command.includes(`${ROGUE} ${mode}`) ? [pid] : []));
 
-  /** Returns the outcome of a session with this agent, from the session and from its parent's callback. */
+  /**
+   * Runs a child with this agent. Returns its outcome as the child's session records it and as the parent's
+   * callback reports it.
+   */
   async function endOf(mode: string): Promise<{ outcome: string | null; reason: string; told: string }> {
     const prompt = script(spawnStep({ name: mode, agent: mode, prompt: "do something" }), "say spawned");
     const { session: root } = await client.create({ cwd: home.work, prompt });
@@ -235,7 +238,7 @@ describe("agents", { concurrency: 4 }, () => {
     assert.match(result, /"code":"caller_is_agent"/);
   });
 
-  /** Whether the process stays idle for a while, because its round ended normally. */
+  /** In these modes the round ends normally, so the agent's process stays alive for a while and is idle. */
   function isIdle(mode: string): boolean {
     return mode === "refuses" || mode === "invents" || mode === "noise";
   }

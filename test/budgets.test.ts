@@ -108,7 +108,7 @@ describe("a budget", () => {
       "failed",
     ]);
     await worker("fourth", "usage 0 0 0.04", "say all of it");
-    // When its callback arrives, no budget is left, so the root waits for the person.
+    // When the callback of `fourth` arrives, no budget is left, so the root waits for the person.
     await waitsOn(client, root.id, "budget");
     await assert.rejects(worker("late", "say never"), (error: Refusal) => {
       assert.deepEqual([error.code, error.details["unit"], error.details["left"]], ["over_budget", "usd", 0]);
@@ -190,7 +190,8 @@ describe("a budget", () => {
     const slow = await childNamed(client, root.id, "slow");
     assert.ok(slow.effective.limits["minutes"]! <= 0.05);
     const sessions = await allQuiet(client, root.id);
-    // The child's callback may arrive after its parent has failed, and then opens another round.
+    // Checks only the first turn of each session: a callback that arrives after its parent has failed opens
+    // another round.
     for (const { id } of sessions) {
       const first = (await client.turns({ id })).turns.at(-1)!;
       assert.equal(first.status, "failed");

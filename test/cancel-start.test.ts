@@ -77,8 +77,8 @@ async function inWindow(
 }
 
 /**
- * Begins a cancel and resolves when its tombstone is committed. Waiting for the reply would deadlock, because
- * it waits for the start.
+ * Begins a cancel and resolves when its tombstone is committed. Waiting for the cancel's reply would
+ * deadlock, because the daemon replies only after the start.
  */
 function burying(replies: Promise<unknown>[]): NonNullable<Window["beforeStart"]> {
   return async (client, id) => {

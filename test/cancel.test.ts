@@ -79,7 +79,7 @@ describe("cancel", { concurrency: 3 }, () => {
     const ids = await Promise.all(
       moments.map(async (moment) => {
         const { session } = await client.create({ cwd, prompt: WORK });
-        // Not a wait for an event: the moments are spread over the duration of a start.
+        // Each session waits a different time, so that the cancels are spread over the duration of a start.
         await pause(moment);
         const reply = await client.cancel({ id: session.id });
         assert.deepEqual([reply.stopped, reply.left], [1, []]);
@@ -225,7 +225,7 @@ describe("cancel", { concurrency: 3 }, () => {
       prompt: script("say ready"),
     });
     await quiet(client, root.id);
-    // Another folder than that of the parent, whose idle process stays alive.
+    // The children work in `cwd`, not in the folder of the root, whose idle process stays alive.
     const below = ["x", "y"].map((name) => spawnStep({ name, prompt: WORK }));
     const middle = await client.spawn({
       id: root.id,

@@ -117,7 +117,8 @@ const TABLE: readonly CrashRow[] = [
   row("settle.committed", 2, "taken to landed by a tool's result", waits),
   row("steer.taken", 1, "queued to taken by a steer: not a byte was sent", steers),
   row("steer.sent", 1, "a steer was acknowledged and has not landed", steers),
-  // The agent's record shows that it had the message. Recovery and the settle must both see that.
+  // The agent died after it received the message, as its journal shows. Recovery and the settle must both
+  // count the message as landed.
   row("outcome.received", 1, "taken to landed: the agent died with a steer, not yet settled", crashes),
   row("settle.committed", 1, "taken to landed: the agent died with a steer, settled", crashes),
   row("cancel.committed", 1, "queued to void: the tombstone is written, nothing is stopped", cancels),

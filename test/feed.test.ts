@@ -10,7 +10,7 @@ import { applyEvent, tablesOf, type View, viewOf } from "./support/feed-view.ts"
 import { script, spawnStep, tool } from "./support/script.ts";
 
 const CUTS = 50;
-/** Fewer cuts, because the typed client waits before it reconnects. */
+/** The typed client's connection is cut less often, because this client waits before it reconnects. */
 const TYPED_CUTS = 12;
 
 describe("feed", { concurrency: true }, () => {

@@ -10,7 +10,9 @@ import { ATOMS, SCANNERS } from "./support/foreign-text.ts";
  */
 
 const LENGTH = 32_768;
-/** A quadratic scan of this length takes seconds. A scan below this limit needs no comparison. */
+/**
+ * A scan faster than this passes without a comparison, because a quadratic scan of this length takes seconds.
+ */
 const FAST_MS = 25;
 /** A text four times as long may take eight times the time; a quadratic scan takes sixteen times. */
 const RATIO_MAX = 8;
@@ -30,7 +32,10 @@ for (const [name, scan] of Object.entries(SCANNERS)) {
   });
 }
 
-/** Longer than the text that a live redactor holds back, which must not grow with the whole text. */
+/**
+ * A live redactor holds back part of the text. That part must not grow with the text, so these texts are much
+ * longer than it.
+ */
 test("takes time proportional to the text: redact of live text of megabytes", () => {
   const scan = (text: string): string => {
     const live = new LiveRedactor();

@@ -38,7 +38,8 @@ function checkpoint(
 }
 
 async function midTurn(client: Client, home: TestHome): Promise<void> {
-  // Because of the checkpoint, the brief leaves out this prompt, which contains all the words itself.
+  // This prompt contains all the words that the brief is searched for. The brief leaves the prompt out,
+  // because a checkpoint follows it.
   const prompt = script(
     checkpoint("Half of it is done.", { constraints: { push: "Never push." } }),
     "say the first words",

@@ -9,7 +9,10 @@ import { script } from "./support/script.ts";
 const CHILDREN = 4;
 const LIFE_MS = 2_000;
 
-/** The moments at which successive daemons die. At each, only some of the children have reached it. */
+/**
+ * The moments at which successive daemons die. When a daemon dies, only some of the children have reached its
+ * moment.
+ */
 const DEATHS: readonly (readonly [Moment, number])[] = [
   ["agent.identified", 2],
   ["prompt.sent", 3],

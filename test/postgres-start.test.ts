@@ -22,7 +22,7 @@ describe("a start while PostgreSQL is away", () => {
     const store = await server.url();
     const kinfold = (...words: string[]): Promise<Said> => run(words, { folder, home, store });
     try {
-      // The first start creates the token, with which a person can ask what the daemon waits for.
+      // The first start creates the token. Later commands need it to ask what the daemon waits for.
       assert.equal((await kinfold("up", "--port", "0")).code, 0);
       assert.equal((await kinfold("down")).code, 0);
       await server.crash();

@@ -84,7 +84,7 @@ test("a reopened session is still open after the daemon was killed", async () =>
     await running(client, session.id);
     await client.cancel({ id: session.id });
     await eventually("it is reopened", async () => {
-      // Refused until the turn has stopped.
+      // The daemon refuses to reopen the session until its turn has stopped.
       const reopened = await client.reopen({ id: session.id }).catch(() => null);
       return reopened?.session.status === "idle" || null;
     });

@@ -55,7 +55,9 @@ test("an idle agent whose process was killed by somebody is started anew for the
   }
 });
 
-/** Returns false if the process is gone: in a sandbox, killing the first process ends the others. */
+/**
+ * Returns false if the process is already gone. In a sandbox, the death of the first process ends the others.
+ */
 function killed(pid: number): boolean {
   try {
     return process.kill(pid, "SIGKILL");

@@ -100,8 +100,8 @@ function checkPlaces(sessions: readonly Session[]): void {
 }
 
 /**
- * Whether a session counts against the limits: only in its first round, because a callback to a finished
- * session is never refused and uses no limit.
+ * Whether a session counts against the limits. Later rounds are left out, because a callback may have opened
+ * them, and a callback is never refused and uses no limit.
  */
 function isOpen(session: Session): boolean {
   return session.round === 1 && (session.status === "running" || session.status === "waiting");
@@ -134,14 +134,16 @@ async function checkTold(client: Client, sessions: readonly Session[]): Promise<
   }
 }
 
-/** Allows at most one model call too many for each session that was running. */
+/** Checks that the family exceeds its budget by at most one model call for each session that was running. */
 function checkSpend(root: Session): void {
   const spent = root.treeUsage.usd ?? 0;
   assert.ok(spent >= BUDGET_USD - CALL_USD, `only $${spent} was spent`);
   assert.ok(spent <= BUDGET_USD + CALL_USD * LIMITS.sessionsMax, `$${spent} was spent`);
 }
 
-/** Checks that the budget still refuses a spawn after the other limits are free again. */
+/**
+ * Checks that a spawn is still refused after cancelling the children has freed the limits on open sessions.
+ */
 async function checkEmpty(client: Client, rootId: string): Promise<void> {
   const { sessions } = await client.children({ id: rootId });
   for (const { id } of sessions) await client.cancel({ id });

@@ -8,7 +8,10 @@ import { allQuiet } from "./support/family.ts";
 import { SANDBOXES, whyNot } from "./support/processes.ts";
 import { script, spawnStep } from "./support/script.ts";
 
-/** Uses the person's token and writes the reply to a file. It runs with an empty environment. */
+/**
+ * A program that makes a request with the person's token and writes the refusal's code, or "answered", to a
+ * file. It runs with an empty environment.
+ */
 const ASK = `const [url, token, file] = process.argv.slice(1);
 fetch(url + "/api/sessions", { headers: { authorization: "Bearer " + token } })
   .then((response) => response.json())
@@ -127,7 +130,7 @@ async function remembered(home: TestHome, pid: number): Promise<void> {
   }
 }
 
-/** Returns a unique sleep duration, which identifies a process without a marker. */
+/** Returns a unique sleep duration, so that a test can find the sleeping process even if it has no marker. */
 function newNap(): string {
   count += 1;
   return `${700 + count}.${process.pid}`;

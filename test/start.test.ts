@@ -33,8 +33,9 @@ test("until the first request but health, no schema, router or SDK is loaded", a
   await once(child, "exit");
   const loaded = readFileSync(file, "utf8");
   const packages = [...loaded.matchAll(/\/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map((match) => match[1]);
-  // The usual cause of a failure: a module that is loaded at start imports a value from `contract/index.ts`,
-  // which `contract/refusal.ts` or `contract/short-id.ts` provides without the schemas.
+  // If this fails, a module that is loaded at start probably imports a value from `contract/index.ts`, which
+  // also loads the schemas. `contract/refusal.ts` and `contract/short-id.ts` provide such values without the
+  // schemas.
   assert.deepEqual([...new Set(packages)], ["uuidv7"]);
   assert.doesNotMatch(loaded, /^node:https?2?$/m, "an import of node:http loads fetch with it");
 });

@@ -241,7 +241,7 @@ describe("waits", { concurrency: 4 }, () => {
   ] as const) {
     test(`a result in ${form} form that the agent never received is sent again, marked`, async () => {
       const spy = await parent(`unseen-${form.replaceAll(/\W/g, "")}`);
-      // The test reads the reply instead of the agent, so the driver has no evidence that it landed.
+      // The test, not the agent, receives the reply, so the driver has no evidence that the reply landed.
       const child = await spawn(spy, "bearer", script("fail on purpose"));
       const reply = await spy.call("wait_session", args(child.id));
       assert.match(reply.text, /on purpose/);
@@ -296,7 +296,7 @@ describe("waits", { concurrency: 4 }, () => {
     assert.match(itself.text, /^wait_on_ancestor: You cannot wait for yourself/);
     const refused = await young.call("wait_session", { ids: [sister.id] });
     assert.match(refused.text, /^not_a_child: .* is not below you\..* list_sessions shows them\./);
-    // A root in another folder has another scope, so this session cannot see it.
+    // `stranger` is a root in another folder and so has another scope: `young` cannot see it.
     const foreign = await young.call("wait_session", { ids: [stranger.id] });
     assert.match(foreign.text, /^not_found: No session /);
     const unknown = await young.call("wait_session", { ids: ["nobody"] });

@@ -102,8 +102,8 @@ for (const agent of ["claude", "gemini"] as const) {
           JSON.stringify(stage.model.asked.map((one) => one.messages)).includes(SECRET);
         assert.equal(isTold(), false);
         if (agent !== "claude") return;
-        // The same text from a person is expanded, which proves that our escape before the `@` prevented it
-        // above.
+        // The same text from a person is expanded. This proves that our escape before the `@` prevented the
+        // expansion above.
         await client.prompt({ id: root.id, prompt: text });
         await allQuiet(client, root.id, AGENT_MS);
         assert.equal(isTold(), true);

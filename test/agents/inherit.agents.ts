@@ -57,7 +57,8 @@ for (const agent of PARENT_NAMES) {
       assert.match(block, /\n {2}agent: NEWEST-WORDS\n/);
     });
 
-    // Only Claude Code exposes its summary; Codex keeps it, and the others have no such update.
+    // Only Claude Code exposes the summary. Codex keeps its summary to itself, and the other agents have no
+    // update that would carry one.
     if (agent === "claude") {
       proves("passes on the summary that it has replaced its conversation by", async (stage) => {
         stage.model.play([{ name: "any", on: /HEARD/, steps: [{ say: "heard" }, { say: "THE-SUMMARY" }] }]);

@@ -13,8 +13,8 @@ const LIMIT = { timeout: 4 * AGENT_MS };
 type End = "done" | "asked" | "refused";
 
 /**
- * The usual end of each action by permission mode, and below it how single vendors differ. We allow whatever
- * is asked.
+ * The usual end of each action by permission mode; `OWN` lists how single vendors differ. The test allows
+ * every request for permission.
  */
 const USUAL: Readonly<Record<Permission, Readonly<Record<Deed, End>>>> = {
   "read-only": deeds("refused", "refused", "refused", "refused"),

@@ -1,8 +1,8 @@
 import { chances } from "../support/feed-reader.ts";
 
 /**
- * Seeded random choices. Each part of a storm has its own stream, so that the timing of one does not change
- * another.
+ * Seeded random choices. Each part of a storm has its own stream, so that the timing of one part does not
+ * change the choices of another.
  */
 export class Chance {
   readonly #next: () => number;
@@ -28,7 +28,7 @@ export class Chance {
     return item;
   }
 
-  /** Returns one of the names, with the probability of its weight. */
+  /** Returns one of the names, each with a probability proportional to its weight. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
     const names = Object.keys(weights) as Name[];
     let left = this.#next() * names.reduce((sum, name) => sum + weights[name], 0);

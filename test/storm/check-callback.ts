@@ -2,8 +2,8 @@ import { type Checking, messageDetail } from "./check.ts";
 import type { MessageRow, SessionRow } from "./tables.ts";
 
 /**
- * I1 and I2: each closed round of a child has one callback, created in the transaction that closed it and
- * delivered to the parent.
+ * Checks I1 and I2: each closed round of a child has one callback, created in the transaction that closed the
+ * round and delivered to the parent.
  */
 export function checkCallbacks(checking: Checking): void {
   const { tables, sessions, findings } = checking;

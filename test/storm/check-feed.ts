@@ -2,8 +2,8 @@ import { applyEvent, type SessionView, type View } from "../support/feed-view.ts
 import type { Checking } from "./check.ts";
 
 /**
- * I9: the events of a tree have no gap, replaying them gives the state in the tables, and a reader receives
- * each of them exactly once although its connection keeps breaking.
+ * Checks I9: the events of a tree have no gap, replaying them gives the state in the tables, and a reader
+ * receives each of them exactly once although its connection keeps breaking.
  */
 export function checkFeed(checking: Checking): void {
   const { tables, findings, counts } = checking;
@@ -34,7 +34,8 @@ function checkReader({ feed, events, findings, counts }: Checking): void {
     });
     const [first] = missing;
     if (first === undefined) continue;
-    // After a reset a client takes a snapshot, which contains the events that the feed skipped.
+    // After a reset, a client takes a snapshot that contains the skipped events. So one gap per reset is
+    // allowed.
     const gaps = missing.filter((row, at) => missing[at - 1]?.seq !== row.seq - 1).length;
     counts.add("events that a reset skipped", missing.length);
     const detail = {

@@ -43,7 +43,7 @@ function checkRounds({ events, tables, findings, counts }: Checking): void {
   }
 }
 
-/** I6: nothing begins after the tombstone. */
+/** Checks I6 in the events: nothing begins after the tombstone. */
 function checkEnds({ events, sessions, findings }: Checking): void {
   const ended = new Map<string, number>();
   for (const event of events) {
@@ -72,7 +72,7 @@ function checkTurns({ tables, sessions, events, findings, counts }: Checking): v
   }
 }
 
-/** I8: a question has at most one answer and is closed at the end. */
+/** Checks I8: a question has at most one answer and is closed at the end. */
 function checkTriggers({ tables, events, sessions, findings, counts }: Checking): void {
   const answers = Map.groupBy(
     tables.messages.filter((message) => message.kind === "answer"),
@@ -92,7 +92,7 @@ function checkTriggers({ tables, events, sessions, findings, counts }: Checking)
   }
 }
 
-/** I7 and I10: no child has more permission than its parent, and one spawn creates one child. */
+/** Checks I7 and I10: no child has more permission than its parent, and one spawn creates one child. */
 function checkChildren({ tables, sessions, findings }: Checking): void {
   const named = new Map<string, SessionRow>();
   for (const child of tables.sessions) {
@@ -108,7 +108,10 @@ function checkChildren({ tables, sessions, findings }: Checking): void {
   }
 }
 
-/** I6 from the agents' records: a journal does not grow after a cancel that reported nothing left. */
+/**
+ * Checks I6 in the agents' journals: once a cancel has reported that no process is left, no journal of its
+ * sessions grows.
+ */
 function checkCancelled({ cancelled, tables, journalSizes, findings }: Checking): void {
   for (const { sessionId, sizes } of cancelled) {
     for (const session of subtree(tables.sessions, sessionId)) {

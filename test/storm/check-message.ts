@@ -42,8 +42,9 @@ function checkState(checking: Checking, message: MessageRow, got: readonly Got[]
 }
 
 /**
- * In a live session, information is never voided; work is voided only if it was cancelled or must not be
- * repeated.
+ * Checks a void message of a live session. Information may become void only if it is a trigger that was
+ * answered or withdrawn. Work may become void only if its turn was cancelled, or was interrupted after the
+ * agent had received the work.
  */
 function checkVoid(checking: Checking, message: MessageRow, got: readonly Got[]): void {
   const { findings, turns, counts } = checking;
@@ -93,7 +94,9 @@ function checkForeign({ tables, journals, sessions, findings }: Checking): void 
   }
 }
 
-/** I3: messages arrive in order per sender and delivery, except those that were returned to the inbox. */
+/**
+ * Checks I3: messages arrive in order per sender and delivery, except those that were returned to the inbox.
+ */
 function checkOrder(checking: Checking): void {
   const { journals, tables, events, findings } = checking;
   const returned = new Set(
@@ -118,7 +121,7 @@ function checkOrder(checking: Checking): void {
   }
 }
 
-/** I10: a message whose admission was acknowledged to a person is in the store once. */
+/** Checks I10: a message whose admission was acknowledged to a person is in the store once. */
 function checkAcknowledged({ acknowledged, tables, findings }: Checking): void {
   const byKey = Map.groupBy(tables.messages, (message) => message.key ?? "");
   for (const { what, key, sessionId } of acknowledged) {
@@ -129,8 +132,8 @@ function checkAcknowledged({ acknowledged, tables, findings }: Checking): void {
 }
 
 /**
- * An attempt counts against the limit only after its agent has begun to work, so a turn is given up after two
- * such attempts at the earliest.
+ * Checks that a turn is given up only after two attempts in which its agent worked. Attempts that ended
+ * earlier do not count against the limit.
  */
 function checkInterrupted(checking: Checking): void {
   const { tables, sessions, findings, counts } = checking;
@@ -146,8 +149,8 @@ function checkInterrupted(checking: Checking): void {
 }
 
 /**
- * Counts tool calls that the daemon saw begin but not end. An attempt leaves at most one, and a journal
- * records only calls that ended.
+ * Counts the tool calls that the daemon saw begin but not end. An attempt leaves at most one such call. The
+ * journal does not contain it, because it records only calls that ended.
  */
 function cutCalls({ tables }: Checking, turnId: string): number {
   const own = tables.entries.filter((entry) => entry.turnId === turnId);
@@ -155,7 +158,7 @@ function cutCalls({ tables }: Checking, turnId: string): number {
   return own.filter(({ kind, body }) => kind === "toolCall" && !ended.has(body.callId)).length;
 }
 
-/** Counts the attempts at this turn that did any work, by the agent's record. */
+/** Counts the attempts at this turn that did any work, according to the agent's journal. */
 function workedAttempts({ tables, journals, events }: Checking, turnId: string): number {
   const taken = new Set(
     events

@@ -54,8 +54,8 @@ function checkMessageEntries(checking: Checking): void {
 }
 
 /**
- * A script says every word once: the transcript must not have a word more often than the journal, nor lack
- * one of a complete turn.
+ * Checks the words of scripts, which say each word once. The transcript must not contain a word more often
+ * than the journal, and must contain every word of a complete turn.
  */
 function checkWords(checking: Checking, bySession: ReadonlyMap<string, readonly EntryRow[]>): void {
   const { tables, journals, findings, counts } = checking;

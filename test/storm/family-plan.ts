@@ -11,7 +11,7 @@ export interface FamilyPlan {
 export interface Leaving {
   /** Appears in the command line of every process that a script leaves behind. */
   readonly mark: string;
-  /** Whether such a process may clear its environment and detach from its parent at once. */
+  /** Whether a process left behind may clear its environment and detach from its parent at once. */
   readonly mayHide: boolean;
 }
 
@@ -28,7 +28,9 @@ export function messageScript(chance: Chance): string {
   return script(...steps);
 }
 
-/** Returns a text that is said once in a storm, by which transcript and journal are compared. */
+/**
+ * Returns a text that only one step of a storm says, so that it can be looked up in transcript and journal.
+ */
 export function word(chance: Chance): string {
   return `W-${chance.hex()}`;
 }
@@ -108,7 +110,9 @@ function work({ chance }: Writing): string[] {
   }
 }
 
-/** Leaves a process in a new process session that would run for a day. */
+/**
+ * Returns a step that leaves a process behind. The process has a new process session and would run for a day.
+ */
 function leaveBehind({ chance, mark, mayHide }: Writing): string {
   const sleep = `setsid sleep ${86_400 + chance.int(0, 999)}.${mark} >/dev/null 2>&1 &`;
   return mayHide && chance.is(0.6) ? `run (env -i ${sleep}) & echo hid` : `run ${sleep} echo left`;

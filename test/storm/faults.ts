@@ -48,7 +48,8 @@ export async function injectFaults(
 ): Promise<void> {
   const weights = world.kind === "postgres" ? { ...FAULTS, ...POSTGRES_FAULTS } : FAULTS;
   while (killsOf(world) < options.killsMax && !options.isOver()) {
-    // Counted in events and not in time, so that slow and fast machines get equally far between two faults.
+    // The distance between faults is counted in events, not in time, so that slow and fast machines get
+    // equally far.
     await progressed(options.progress, chance.is(0.25) ? 0 : chance.int(1, 50));
     await pause(chance.int(0, 40));
     const fault = chance.weighted<Fault>(weights as Readonly<Record<Fault, number>>);
@@ -81,7 +82,7 @@ const APPLY: Readonly<Record<Fault, (world: World, chance: Chance, poking: Pokin
     world.expectDeath();
     if (!isUp) return;
     const late = new AbortController();
-    // The abort below ends the pause.
+    // The pause rejects only when it is aborted below.
     await Promise.race([
       world.home.ended(),
       pause(MOMENT_MS, null, { signal: late.signal }).catch(() => undefined),

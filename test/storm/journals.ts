@@ -2,23 +2,23 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Record as JournalRecord } from "../../src/drivers/sim/journal.ts";
 
-/** One receipt of a message, by the agent's record. */
+/** One arrival of a message at an agent, as the agent's journal records it. */
 export interface Got {
   readonly file: string;
   /** The index of the record in the file. */
   readonly at: number;
   readonly by: "prompt" | "steer" | "tool";
-  /** Whether it was marked as possibly seen before. */
+  /** Whether the message was marked as possibly seen before. */
   readonly isMarked: boolean;
 }
 
 export interface Journals {
   readonly files: ReadonlyMap<string, readonly JournalRecord[]>;
-  /** By delivery id, in the order of the record. */
+  /** The arrivals of each message, by delivery id, in the order of the journal. */
   readonly got: ReadonlyMap<string, readonly Got[]>;
 }
 
-/** Reads what the agents of a home have recorded of their conversations. */
+/** Reads the journals in which the agents of a home record their conversations. */
 export function readJournals(home: string): Journals {
   const files = new Map<string, JournalRecord[]>();
   const got = new Map<string, Got[]>();
@@ -59,7 +59,7 @@ function recordIn(line: string): JournalRecord[] {
   try {
     return [JSON.parse(line) as JournalRecord];
   } catch {
-    // A kill cut this line; the agent ignores it too.
+    // A kill cut this line off. The agent ignores such a line too.
     return [];
   }
 }
@@ -68,8 +68,8 @@ const ID = /^<!-- (trigger|message):([\w-]{1,64}) -->[ \t]*\r?$/;
 const MARK = /You may have seen this already|You have read this before/;
 
 /**
- * Returns the delivery ids in a text, each with whether it is marked as a repeat. The id of a trigger is its
- * first line, that of a message its last.
+ * Returns the delivery ids in a text, and whether each delivery is marked as a repeat. A trigger begins with
+ * its id; a message ends with its id.
  */
 export function deliveriesIn(text: string): { id: string; isMarked: boolean }[] {
   const lines = text.split("\n");
@@ -83,7 +83,7 @@ export function deliveriesIn(text: string): { id: string; isMarked: boolean }[] 
         ? MARK.test(lines[at + 1] ?? "") || MARK.test(lines[at - 1] ?? "")
         : lines.slice(from, at).some((each) => MARK.test(each));
     found.set(id, (found.get(id) ?? true) && isMarked);
-    // The line after a trigger's id is the trigger's mark, not that of the next message.
+    // The line after a trigger's id belongs to the trigger, so a mark in it does not mark the next message.
     from = kind === "trigger" ? at + 2 : at + 1;
   }
   return [...found].map(([id, isMarked]) => ({ id, isMarked }));

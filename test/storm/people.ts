@@ -15,7 +15,10 @@ export interface Acknowledged {
 
 export type Poke = "stop" | "cancel" | "tell";
 
-/** A cancel whose reply reported nothing left: these journals must not grow afterwards. */
+/**
+ * A cancel whose reply reported that no process is left. The journals of the cancelled sessions must not grow
+ * afterwards.
+ */
 export interface Cancelled {
   readonly sessionId: string;
   readonly sizes: ReadonlyMap<string, number>;
@@ -56,7 +59,7 @@ export class People {
     this.#answers = this.#answer();
   }
 
-  /** Does this to a running session without waiting for the reply, because a fault follows immediately. */
+  /** Does `what` to a running session without waiting for the reply, because a fault follows immediately. */
   poke(what: Poke): void {
     if (this.#atWork.length === 0) return;
     const id = this.#poking.pick(this.#atWork);
@@ -69,7 +72,10 @@ export class People {
     this.#deeds.push(deeds[what]());
   }
 
-  /** Stops starting families, messaging, stopping and cancelling. Questions are answered until `end`. */
+  /**
+   * From now on, people start no families and do not message, stop or cancel sessions. They answer questions
+   * until `end`.
+   */
   async rest(): Promise<void> {
     this.#isResting = true;
     await Promise.all(this.#deeds);
@@ -81,8 +87,8 @@ export class People {
   }
 
   /**
-   * Repeats a call until the daemon answers; the idempotency key makes it one message. Returns null if the
-   * storm ended first.
+   * Repeats a call until the daemon answers. The call's idempotency key prevents a second message. Returns
+   * null if the storm ended first.
    */
   async call<T>(ask: (client: Client) => Promise<T>): Promise<T | Refusal | null> {
     while (!this.#isOver) {
@@ -213,7 +219,7 @@ export class People {
     }
   }
 
-  /** Sometimes two people answer at once; at most one of them is told that the answer counted. */
+  /** Answers a question. Sometimes two people answer at once; at most one of the answers is accepted. */
   async #respond(trigger: { id: string; type: string }): Promise<void> {
     const input =
       trigger.type === "plan_review"

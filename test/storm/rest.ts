@@ -9,8 +9,8 @@ const QUIET_MS = 150_000;
 const PROCESSES_MS = 40_000;
 
 /**
- * Lets everything finish without faults: every round closes, every live session gets one more prompt so that
- * held inboxes are processed, and the idle processes end.
+ * Lets everything finish without faults. Every round closes, every live session gets one more prompt so that
+ * messages still in its inbox are taken, and the idle processes end.
  */
 export async function comeToRest(world: World, people: People, isCut: () => boolean): Promise<void> {
   world.noticeDeath();

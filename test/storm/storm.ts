@@ -16,7 +16,8 @@ export interface StormOptions {
   readonly seed: number;
   readonly store: StoreKind;
   /**
-   * The number of SIGKILLs of daemon, agents and PostgreSQL. Stops, holds and cut connections are additional.
+   * The number of SIGKILLs of daemon, agents and PostgreSQL. Other faults, such as suspended processes and
+   * cut connections, are not counted.
    */
   readonly kills: number;
   /** The minimum number of events before the storm may end. */

@@ -87,7 +87,7 @@ export class World {
     this.#isKilled = false;
     this.counts.add("starts of the daemon");
     const late = new AbortController();
-    // The pause is aborted when the start has ended.
+    // The pause rejects only when it is aborted below, after the start has ended.
     const hung = pause(START_MS, "hung", { signal: late.signal }).catch(() => "in time");
     const starting = this.home
       .start({ env: this.#startEnv(), ...(crashAt === undefined ? {} : { crashAt }) })

@@ -6,10 +6,13 @@
 import { createInterface } from "node:readline";
 
 const SESSION = "attack-1";
-/** Without secrets, but with many words that resemble one. */
+/** Text without secrets, but with many words that look like the beginning of one. */
 const PROSE = `The token of line one, "password", key=value and ünïcode — 漢字. https://example.org/a?b=c
 `.repeat(700);
-/** Words that precede secrets and must be checked one by one; and a secret that never ends. */
+/**
+ * `HINTS` has words that precede secrets and must be checked one by one. `ENDLESS` is a secret that never
+ * ends.
+ */
 const HINTS = "password: curl -u ".repeat(3_640);
 const ENDLESS = "password=".repeat(7_281);
 /** The maximum length of one line. */

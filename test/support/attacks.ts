@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { type Client, eventually, TestHome } from "./daemon.ts";
 import { longestStretch } from "./stretches.ts";
 
-/** The maximum processor time of one stretch on the daemon's main thread. */
+/** The most processor time that one stretch of the daemon's main thread may take (see `stretches.ts`). */
 export const STRETCH_MAX_MS = 50;
 const AT_WORK = 50;
 
@@ -177,7 +177,8 @@ export async function holdNobodyUp(
   await withFiftyAtWork(async (measure) => {
     for (const [what, attack] of Object.entries(attacks)) {
       let longestMs = Infinity;
-      // A long stretch that the attack causes recurs; one from garbage collection or a slow core does not.
+      // The attack is repeated, because a long stretch that it causes occurs every time. One that garbage
+      // collection or a slow core causes does not.
       for (let left = TRIES; left > 0 && longestMs > STRETCH_MAX_MS; left -= 1) {
         const damage = await measure(what, attack);
         longestMs = Math.min(longestMs, damage.longestMs);
@@ -191,7 +192,7 @@ export async function holdNobodyUp(
   });
 }
 
-/** Runs a daemon with fifty working sessions that records its long stretches. */
+/** Runs a daemon with fifty working sessions. The daemon records the long stretches of its main thread. */
 export async function withFiftyAtWork(
   run: (measure: (what: string, attack: Attack) => Promise<Damage>) => Promise<void>,
 ): Promise<void> {

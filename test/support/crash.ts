@@ -21,7 +21,7 @@ export interface CrashRow {
   readonly check: (client: Client, sessions: Sessions) => Promise<void>;
 }
 
-/** Kills a real daemon with SIGKILL at that moment, restarts it and checks every promise. */
+/** Kills a real daemon with SIGKILL at the row's moment, restarts it and checks every promise. */
 export async function crashCase(setup: DaemonSetup, row: CrashRow): Promise<void> {
   const home = new TestHome(setup);
   try {

@@ -155,8 +155,8 @@ export class TestHome {
 }
 
 /**
- * Returns every process whose environment contains a lease and one of these folders: each agent's HOME is our
- * work folder.
+ * Returns every process whose environment contains a lease and one of these folders. An agent's environment
+ * contains our work folder, because that is its HOME.
  */
 function markers(folders: readonly string[]): { pid: number; lease: string; command: string }[] {
   const found: { pid: number; lease: string; command: string }[] = [];
@@ -171,7 +171,7 @@ function markers(folders: readonly string[]): { pid: number; lease: string; comm
       const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ");
       found.push({ pid: Number(name), lease, command });
     } catch {
-      // The process ended while it was being read, or we may not read it, so it is not one of these.
+      // The process has ended, or we may not read it because it is not one of our agents.
       continue;
     }
   }

@@ -60,7 +60,7 @@ function messageOf(block: string): RawMessage {
 }
 
 /**
- * Follows the feed over connections that are cut at random, with the rule for duplicates that every client
+ * Follows the feed over connections that are cut at random. Drops duplicates by the rule that every client
  * follows.
  */
 export class FeedReader {
@@ -80,7 +80,7 @@ export class FeedReader {
   readonly #done: Promise<void>;
   #cursor: string | null = null;
 
-  /** After `cutsMax` cuts the connection is left alone. */
+  /** After `cutsMax` cuts, the connection is not cut any more. */
   constructor(home: TestHome, options: { tree?: string; cutsMax: number; chance: () => number }) {
     this.#home = home;
     this.#tree = options.tree ?? null;

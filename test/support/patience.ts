@@ -1,8 +1,8 @@
 import { slowness } from "../../scripts/slowness.ts";
 
 /**
- * A time limit for an idle machine. When it is reached, the slowness of the machine is measured and extends
- * it.
+ * A time limit, given for an idle machine. When the limit is reached, the slowness of the machine is
+ * measured, and the limit is extended accordingly.
  */
 export class Patience {
   readonly #startedAt = performance.now();

@@ -1,5 +1,5 @@
-// The sim agent, which also writes the address and token of our tools into its folder, so that a test can
-// call them as this session over a separate connection.
+// The sim agent, but it also writes the address and token of our tools into its folder. With these, a test
+// can call the tools as this session over a separate connection.
 import { spawn } from "node:child_process";
 import { renameSync, writeFileSync } from "node:fs";
 import path from "node:path";

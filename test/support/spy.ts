@@ -18,7 +18,7 @@ export interface ToolReply {
   readonly isError: boolean;
 }
 
-/** A session whose token the test holds: it calls our tools as that session. */
+/** A session whose token the test has, so that the test can call our tools as that session. */
 export class Spy {
   readonly session: Session;
   readonly folder: string;

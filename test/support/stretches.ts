@@ -1,6 +1,8 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
-/** A stretch is the work of the main thread between two ticks. Shorter ones are not recorded. */
+/**
+ * A stretch is the work of the main thread between two ticks. Stretches shorter than this are not recorded.
+ */
 const NOTED_MS = 10;
 const TICK_MS = 5;
 
@@ -19,7 +21,7 @@ export function noteStretches(file: string): void {
   timer.unref();
 }
 
-/** Returns the longest recorded stretch since then, in milliseconds; 0 if there is none. */
+/** Returns the longest stretch recorded after the time `since`, in milliseconds; 0 if there is none. */
 export function longestStretch(file: string, since: number): number {
   if (!existsSync(file)) return 0;
   const rows = readFileSync(file, "utf8")

@@ -30,7 +30,8 @@ export interface ToolOutput {
 export interface OfferedTool {
   readonly name: string;
   /**
-   * Only in the Responses API: a namespace, the name within it, and a kind that decides the form of a call.
+   * Only in the Responses API: the name within the namespace, the namespace, and a kind that decides the form
+   * of a call.
    */
   readonly bare?: string;
   readonly namespace?: string;
@@ -48,7 +49,7 @@ export interface JsonSchema {
   readonly minimum?: number;
 }
 
-/** The model's answer, before a wire encodes it. */
+/** The model's answer, before a `Wire` encodes it. */
 export interface ModelAnswer {
   readonly text: string;
   readonly calls: readonly { readonly tool: OfferedTool; readonly input: unknown }[];

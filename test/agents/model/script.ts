@@ -30,8 +30,8 @@ export interface Step {
 
 export interface ScriptedCall {
   /**
-   * The whole name or its end, because vendors add different prefixes. Of several names, the first one
-   * offered.
+   * The whole name or its end, because vendors add different prefixes. If several names are given, the first
+   * one that the request offers is called.
    */
   readonly tool: string | readonly string[];
   /** `${name}` in a string is replaced by the captured value, `${result}` by the last results. */
@@ -78,8 +78,8 @@ function newestMatch(
 type Values = Record<string, string>;
 
 /**
- * Replays the history: each message of the assistant is one step, and the results up to the next one belong
- * to it.
+ * Replays the history. Each message of the assistant is one step; the tool results before the next such
+ * message belong to that step.
  */
 function replay(rule: Rule, after: readonly ModelMessage[], values: Values): number {
   let step = 0;

@@ -101,7 +101,7 @@ export class Stage {
 /** Time limit for a real agent on a busy machine; it usually takes two seconds. */
 export const AGENT_MS = 120_000;
 
-/** Returns the processes whose command line contains the text, by pid. */
+/** Returns the pids of the processes whose command line contains the text. */
 export function processesWith(text: string): string[] {
   return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && readCommandLine(name).includes(text));
 }
@@ -114,12 +114,12 @@ function readOf(pid: string, name: "cmdline" | "environ"): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8");
   } catch {
-    // It ended while it was being read, or belongs to another user.
+    // The process ended while it was being read, or belongs to another user.
     return "";
   }
 }
 
-/** Counts a text in the last request to a model, over all user messages and tool results. */
+/** Counts how often one request to a model contains a text, over all user messages and tool results. */
 export function timesTold(asked: Asked, text: string): number {
   const told = asked.messages.flatMap((message) =>
     message.role === "user" ? [message.text, ...message.results.map((result) => result.text)] : [],

@@ -105,7 +105,8 @@ function opencode(userHome: string, modelUrl: string): Record<string, string> {
     provider: { scripted },
   };
   put(path.join(userHome, ".config", "opencode", "opencode.json"), JSON.stringify(config));
-  // OpenCode looks for one of its packages in the registry at every start; nothing answers at this address.
+  // At every start, OpenCode looks for one of its packages in the registry. Nothing listens at this address,
+  // so nothing is downloaded.
   put(path.join(userHome, ".npmrc"), "registry=http://127.0.0.1:9/\n");
   return {
     OPENCODE_DISABLE_MODELS_FETCH: "1",
