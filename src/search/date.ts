@@ -8,7 +8,10 @@ const UNITS: Readonly<Record<string, number>> = {
   d: 86_400_000,
   w: 7 * 86_400_000,
 };
-/** No transcript is older, and the result stays within the range of a JavaScript date. */
+/**
+ * The longest time ago that is accepted. No transcript is older, and the result stays within the range of a
+ * JavaScript date.
+ */
 const AGO_MAX_MS = 200 * 366 * 86_400_000;
 
 /** Parses a time as a person writes it, in the daemon's time zone. Returns null if it cannot. */
@@ -40,7 +43,7 @@ function calendarDate(value: string): number | null {
     .slice(1, 7)
     .map((part) => (part === undefined ? undefined : Number(part)));
   const date = new Date(year ?? 0, month - 1, day, hour, minute, second);
-  // A date that does not exist (2026-02-31) would silently become another day.
+  // JavaScript silently turns a date that does not exist (2026-02-31) into another day.
   const isReal =
     date.getMonth() === month - 1 && date.getDate() === day && hour < 24 && minute < 60 && second < 60;
   if (!isReal || (year ?? 0) < 1970) return null;

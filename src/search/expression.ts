@@ -35,14 +35,16 @@ export interface Bounds {
 }
 
 /**
- * PostgreSQL stores no word position beyond 16,383, so the text and the paths of an entry must stay below
- * that together. The limit on characters also keeps one huge entry from delaying the others.
+ * PostgreSQL stores no word position beyond 16,383, so the words of an entry's text and paths must together
+ * stay below that number. The limit on characters also keeps one huge entry from delaying the others.
  */
 const CHARACTERS_MAX = 64 * 1024;
 const WORDS_MAX = 12_000;
 const PATH_WORDS_MAX = 4_000;
 
-/** Prefixes of words that only a filter can match. A word of a text never contains these characters. */
+/**
+ * The first characters of words that only a filter can match. No word of a text contains these characters.
+ */
 const LEAD = {
   session: "\ue000",
   tree: "\ue001",
@@ -59,7 +61,7 @@ const LEAD = {
  * author, tool and paths.
  */
 export function indexedWords(record: IndexedEntry, session: IndexedSession): string[] {
-  // Inherited entries are copies of the parent's entries: a search finds them only in the parent.
+  // Inherited entries are copies of the parent's entries, so a search finds them only in the parent.
   const text = record.kind === "inherited" ? "" : searchedText(record.body);
   const words = wordsOf(text.slice(0, CHARACTERS_MAX), WORDS_MAX);
   const { tool, paths = [] } = record.body;
@@ -79,14 +81,14 @@ export function indexedWords(record: IndexedEntry, session: IndexedSession): str
 const PATHS_MAX = 200;
 const TOOL_WORDS_MAX = 100;
 
-/** Decides in memory what the index would decide: whether an entry with these words matches. */
+/** Returns whether an entry with these words matches. Gives the same answer as the index, but in memory. */
 export function fitsWords(words: readonly string[], { all, none }: Expression): boolean {
   const isThere = (term: Term): boolean =>
     words.some((_word, from) => isTermAt(term, (n) => words[from + n] ?? ""));
   return all.every((terms) => terms.some(isThere)) && !none.some(isThere);
 }
 
-/** Returns the conditions that every hit must meet, whichever optional words it contains. */
+/** Returns the conditions that every hit must meet. The optional words are not among them. */
 export function boundsOf({ query, visible, sessionId, rootId }: Bounds): Expression {
   const all: (readonly Term[])[] = query.all.map((term) => [term]);
   const none: Term[] = [...query.none];
@@ -128,7 +130,10 @@ function plainId(id: string): string {
   return id.replaceAll("-", "");
 }
 
-/** PostgreSQL refuses a word of more than 2,046 bytes; none of our names is nearly as long. */
+/**
+ * Names are cut to this length, because PostgreSQL refuses a word of more than 2,046 bytes. Scopes and agents
+ * have shorter names.
+ */
 const EXACT_MAX = 200;
 
 /** Encodes the characters that would separate words, so that a name stays one word. */

@@ -6,8 +6,8 @@ import { type Candidate, type CandidateList, recency, scoreOf, weightsOf } from 
 import { searchedText } from "./words.ts";
 
 /**
- * The part of a search that a database provides. The database also chooses the positions: strings that sort
- * like its entries, oldest first.
+ * The part of a search that a database provides. The database also gives each entry a position. Positions are
+ * strings that sort like the entries, oldest first.
  */
 export interface SearchSource<R extends SearchRow> {
   /** Returns the matching entries, newest first. */
@@ -35,7 +35,7 @@ export interface Period {
   readonly from: number;
   /** Exclusive; may be infinite. */
   readonly to: number;
-  /** Only entries after this position in the list; null for all. */
+  /** Only entries with a lower position, which come later in the list; null for all. */
   readonly past: string | null;
 }
 
@@ -49,8 +49,8 @@ export interface EntrySearch extends Bounds {
 }
 
 /**
- * Where a page starts. Entries at or after `below` were written after the first page was shown, so no page
- * has them.
+ * Where a page starts. No page has entries from the time `below` on, because they are newer than the first
+ * page.
  */
 export interface SearchPosition {
   /** How many candidates to skip. */
@@ -84,10 +84,10 @@ const RANKED = 24;
 const READ_CHARACTERS = 8 * 1024;
 
 /**
- * Collects candidates, then ranks them. The candidates are the newest entries with each word, and the newest
- * with all words. Their words and age give a rough order; they are then read in groups of 24, and each group
- * is ranked by BM25. So a common word costs no more than a rare one. If results are sorted by time, or if
- * there is only one list, later pages continue past the candidates until everything is shown.
+ * Collects candidates, then ranks them. The candidates are the newest entries with each word, and older
+ * entries with several words. Their words and age give a rough order; they are then read in groups of 24, and
+ * each group is ranked by BM25. So a common word costs no more than a rare one. If results are sorted by
+ * time, or if there is only one list, later pages continue past the candidates until everything is shown.
  */
 export async function findEntries<R extends SearchRow>(
   source: SearchSource<R>,
@@ -125,8 +125,8 @@ class Search<R extends SearchRow> {
   }
 
   /**
-   * Returns one list per optional word, plus one without any: for the phrases, or for a query with filters
-   * only.
+   * Returns one list per optional word. Adds a list without optional words if the query has phrases or has no
+   * optional word.
    */
   async lists(): Promise<CandidateList[]> {
     const { any, all } = this.#search.query;
@@ -138,14 +138,14 @@ class Search<R extends SearchRow> {
   }
 
   /**
-   * Returns lists of older entries that contain several words. A list that was not cut already has every
-   * entry with its word. So this looks for the two rarest words with cut lists; it looks for all words only
-   * if every list was cut, including the list for those two.
+   * Returns lists of older entries that contain several optional words. Only words with a cut list matter,
+   * because any other list already has every entry with its word. The first list is for the two rarest of
+   * these words. A list for all words is added only if every word's list was cut, and the first list too.
    */
   async together(lists: readonly CandidateList[]): Promise<CandidateList[]> {
     const oldest = (word: number): number => lists[word]?.found.at(-1)?.at ?? 0;
     const words = [...this.#search.query.any.keys()];
-    // The list of a rarer word goes back further.
+    // Rarest word first, because the list of a rarer word goes back further.
     const cut = words.filter((word) => lists[word]?.isCut).sort((a, b) => oldest(a) - oldest(b));
     const older = (some: number[]): Promise<CandidateList> => {
       // Newer entries with all of these words are already in one of the lists.
@@ -248,7 +248,8 @@ function union(lists: readonly CandidateList[]): Held[] {
 }
 
 /**
- * Returns the newest candidates, as far back as no list lacks entries. `past` is where the next page starts.
+ * Returns the newest candidates. If a list was cut, returns only as many as one list can hold, because a cut
+ * list may lack older entries. `past` is where the next page starts.
  */
 function newestOf(lists: readonly CandidateList[]): { candidates: Held[]; past: string | null } {
   const all = union(lists);

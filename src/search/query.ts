@@ -49,8 +49,8 @@ const TERMS_MAX = 64;
 const PREFIX_MIN = 2;
 
 /**
- * Parses a query, or says what is wrong with it. Characters without a meaning here (parentheses, colons, an
- * unfinished quote) only separate words, so that pasted code works as a query.
+ * Parses a query, or says what is wrong with it. Characters that the syntax does not use (parentheses,
+ * colons, an unfinished quote) only separate words, so that pasted code works as a query.
  */
 export function parseQuery(text: string, now: number): ParsedQuery {
   const draft = new Draft(now);

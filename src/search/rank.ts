@@ -16,9 +16,9 @@ export interface CandidateList {
 }
 
 /**
- * Returns each list's weight: a rare term weighs more. It needs no queries that count entries. The list that
- * covers the shortest period shows how many candidates that period has; a longer period is taken to have
- * proportionally more.
+ * Returns each list's weight. A rare term weighs more. The weights are estimated without queries that count
+ * entries: the function counts the candidates in the shortest period that a list covers, and assumes that a
+ * longer period has proportionally more.
  */
 export function weightsOf(lists: readonly CandidateList[]): number[] {
   const all = new Map<string, number>();
@@ -46,7 +46,8 @@ export function scoreOf(
 ): number {
   const counts = weights.map(() => 0);
   for (const { term } of of.found) counts[term] = (counts[term] ?? 0) + 1;
-  // Only the beginning of a long entry was read. The index knows which terms occur after it.
+  // Only the beginning of a long entry was read. A term that occurs only further on, as the index knows,
+  // counts once.
   for (const term of of.has) counts[term] = Math.max(1, counts[term] ?? 0);
   const norm = K1 * (1 - B + (B * of.text.length) / LENGTH_USUAL);
   const sum = counts.reduce(

@@ -54,7 +54,10 @@ export function searchedText(body: EntryBody): string {
   return missing.length === 0 ? text : [...missing, text].join("\n");
 }
 
-/** Whether a text has the term here; `wordAt` returns the text's nth word from here on. */
+/**
+ * Returns whether the term begins at a certain word of a text. `wordAt(n)` returns the nth word after that
+ * one; `wordAt(0)` is the word itself.
+ */
 export function isTermAt({ words, isPrefix }: Term, wordAt: (n: number) => string): boolean {
   const last = words.length - 1;
   return words.every((word, n) => (n === last && isPrefix ? wordAt(n).startsWith(word) : wordAt(n) === word));

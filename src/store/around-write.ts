@@ -15,7 +15,7 @@ export function writeOver(
   ): Promise<T> => {
     const [fence, closure] = typeof by === "function" ? [null, by] : [by, work];
     if (closure === undefined) throw new TypeError("a write needs a closure");
-    // Only a write with a fence can return `STALE`, and the overload for those has it in its type.
+    // Only a write with a fence can return `STALE`, so only that overload has `STALE` in its type.
     return run(rootId, fence, closure) as Promise<T>;
   };
 }
@@ -34,13 +34,13 @@ export async function isStale(q: Query, rootId: string, by: ProcessFence): Promi
   return (await q.get(holder)) === null;
 }
 
-/** The last try redacts all long texts at once: a write may have different long texts on every try. */
+/** A write may have different long texts on every try, so the last try redacts all of them at once. */
 const TRIES_MAX = 8;
 
 /**
  * Runs a write and redacts its long texts. A write that meets long texts that are not redacted yet throws
  * `LongTexts` and changes nothing. The texts are then redacted step by step, and the write runs again from
- * the beginning. The write must call `begin` when it has its turn.
+ * the beginning. The write must call `begin` when its closure begins.
  */
 export async function redactWrites<T>(write: (begin: () => void) => Promise<T>): Promise<T> {
   const kept = new Set<string>();

@@ -75,7 +75,7 @@ it("every column is declared with the type that it has in SQLite, and may be emp
   compare((table, column) => {
     const found = db.prepare('SELECT type, "notnull" AS must FROM pragma_table_info(?) WHERE name = ?');
     const row = found.get(table, column);
-    // The primary key of a table with row numbers is never null.
+    // SQLite does not report an INTEGER PRIMARY KEY as NOT NULL, although it is never null.
     const isKey = table === "history_sessions" && column === "no";
     const type = row?.["type"] === "TEXT" ? "text" : "number";
     return row === undefined ? undefined : { type, isNullable: row["must"] === 0 && !isKey };

@@ -118,7 +118,7 @@ export function fieldsOf<R extends object>(columns: Columns<R>): (keyof R & stri
   return Object.keys(columns) as (keyof R & string)[];
 }
 
-/** Decodes a value. A value that we cannot have written is an error that names its column. */
+/** Decodes a value. Throws an error that names the column if Kinfold cannot have written this value. */
 function decoded(column: Column<unknown>, value: unknown, name: string | number): unknown {
   if (value === null && column.isNullable) return null;
   switch (column.form) {

@@ -11,7 +11,10 @@ export interface OpenOptions {
   readonly paths: {
     readonly database: string;
     readonly lock?: string;
-    /** Traces of an earlier store. If they exist, a missing database was lost; it is not a first start. */
+    /**
+     * `token` and `rollouts` are traces of an earlier store. They can prove that a missing database is a
+     * loss, not a first start.
+     */
     readonly token?: string;
     readonly rollouts?: string;
   };

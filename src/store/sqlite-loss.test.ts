@@ -356,7 +356,7 @@ it("an idle store holds nothing in its log, so that what was redacted has left t
   assert.doesNotMatch(readFileSync(database, "latin1"), /canary-in-the-log/);
 });
 
-/** Returns an empty string for the descriptor that listed the others, which is closed by now. */
+/** Returns an empty string for a descriptor that is closed by now, such as the one that listed the folder. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);

@@ -75,8 +75,8 @@ export class GuardedQuery implements Query {
 }
 
 /**
- * The transaction that a closure works on. Each group is created on first use, because most closures use only
- * three.
+ * The transaction that a closure works on. Each group of methods (`sessions`, `turns`, …) is created on first
+ * use, because most closures use only three groups.
  */
 export class OpenTx implements Tx {
   readonly rootId: string;

@@ -4,7 +4,7 @@ import { type Commit, STALE, type Store } from "../port/store.ts";
 import { aChild, aMessage, anEvent, aSession } from "../testing/sample.ts";
 import type { Fresh } from "./store.spec.ts";
 
-/** A store refuses the writes of a process that another one has replaced. */
+/** A store refuses the writes of a process after a newer process has replaced it. */
 export function fenceRules(fresh: Fresh): void {
   it("a write with the session's fence is done and answered with what the closure returned", async () => {
     const store = await fresh();

@@ -10,10 +10,10 @@ export const DRAFT = {
   sessionId: word(),
   turnId: word(),
   kind: word<"text" | "thought">(),
-  // `draftWrites` redacts these, unless they are redacted already.
+  // `draftWrites` redacts `text` and `end`, unless they are redacted already.
   text: word(),
   end: word(),
-  /** When its first words arrived. */
+  /** When the first words of the draft arrived. */
   at: number(),
   updatedAt: number(),
 };

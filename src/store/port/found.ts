@@ -8,7 +8,7 @@ export interface EntryFound {
   readonly hits: readonly EntryHit[];
   /** Where the next page begins; null if there is none. */
   readonly next: SearchPosition | null;
-  /** Null if there are more than were counted. */
+  /** The number of matches; null if there are more than were counted. */
   readonly total: number | null;
   /** False while older entries are still being indexed. */
   readonly isWhole: boolean;

@@ -5,8 +5,9 @@ import type { Visible } from "../../domain/permission.ts";
 
 /**
  * A session or sub-agent that a reader found on disk. `imported`: it has a session in the store. `ours`:
- * Kinfold runs it or it is attached, so only its facts are kept. The other kinds are left out: `excluded` on
- * request, `internal` as the agent's own bookkeeping, `empty` because it has no content yet.
+ * Kinfold runs it or it is attached, so only its facts are kept. The other kinds are not imported: a person
+ * excluded it (`excluded`), it is the agent's own bookkeeping (`internal`), or it has no content yet
+ * (`empty`).
  */
 export const HISTORY = {
   no: number(),
@@ -27,13 +28,13 @@ export const HISTORY = {
   rootId: word(),
   kind: word<"imported" | "ours" | "excluded" | "internal" | "empty">(),
   stamp: word(),
-  /** The stamp up to which it was read; null if only its head and tail were read. */
+  /** The stamp that the file had when it was last read; null if only its head and tail were read. */
   readStamp: maybe(word()),
   sizeBytes: number(),
   readBytes: number(),
   /** Only for a sub-agent. */
   status: maybe(json<AgentStatus>()),
-  /** Sub-agents that calls in this file started but that have no file. */
+  /** Sub-agents that tool calls in this file started and that have no file of their own. */
   missing: maybe(jsonList<AgentStatus>()),
   badCount: number(),
   bad: maybe(jsonList<{ line: number | null; byteOffset: number | null; reason: string }>()),
@@ -66,7 +67,10 @@ export const KNOWN_FIELDS = [
   "goneAt",
 ] as const satisfies (keyof HistoryRecord)[];
 
-/** With facts about its session, if it has one; `state` comes from its evidence. */
+/**
+ * A row that a scan compares with the files. The fields of its session are null if it has none; `state` is
+ * the state that the session's evidence shows.
+ */
 export type HistoryKnown = Pick<HistoryRecord, (typeof KNOWN_FIELDS)[number]> & RecordOf<typeof OF_SESSION>;
 export const OF_SESSION = {
   state: maybe(word()),

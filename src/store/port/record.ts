@@ -61,7 +61,7 @@ export const SESSION = {
   scope: word(),
   callback: json<CallbackConfig>(),
   onParentEnd: word<"cancel" | "detach">(),
-  /** The number of the open round, otherwise of the last one; 0 before the first. */
+  /** The number of the open round, or of the last one if none is open; 0 before the first. */
   round: number(),
   roundOpen: flag(),
   roundOpenedAt: maybe(number()),
@@ -86,7 +86,7 @@ export const SESSION = {
   messageCount: number(),
   toolUseCount: number(),
   usage: json<Usage>(),
-  /** How many entries, messages and turns there have been; each is also the next index. */
+  /** How many entries, messages and turns the session has had. Each count is also the next index. */
   entryCount: number(),
   positionCount: number(),
   turnCount: number(),
@@ -147,11 +147,15 @@ export const TURN = {
   /** Its actual usage. If that is unknown, its reservation (`estimated`). */
   usage: json<Usage>(),
   /**
-   * What it reserves from the budgets above it while it runs; null if no such budget counts tokens or cost.
+   * What the turn reserves, while it runs, from the budgets of its session and of the session's ancestors;
+   * null if none of them limits tokens or cost.
    */
   reservedTokens: maybe(number()),
   reservedUsd: maybe(number()),
-  /** How many blocking Kinfold calls it is waiting in; above 0 it holds no slot. */
+  /**
+   * How many blocking Kinfold calls the turn is waiting in. Above 0 it does not count against the node's
+   * limit of running turns.
+   */
   blocked: number(),
   /** Who requested a stop; null if nobody did. */
   stopBy: maybe(prose()),
@@ -217,8 +221,8 @@ export const TRIGGER = {
   status: word<TriggerStatus>(),
   round: number(),
   /**
-   * When a person is asked too; sleep of the machine postpones it. Once `toPerson` is set: when that
-   * happened, or null if a person was asked from the beginning.
+   * When the question also goes to a person; sleep of the machine postpones this. Once `toPerson` is set:
+   * when the question went to a person, or null if it did from the beginning.
    */
   personAt: maybe(number()),
   /** When the default answer applies; sleep of the machine postpones it. */
@@ -228,7 +232,7 @@ export const TRIGGER = {
   context: maybe(prose()),
   answer: maybe(heldJson<Answer>()),
   seenAt: maybe(number()),
-  /** Only for a vendor's own request, which ends with the process of this fence. */
+  /** Set only for a vendor's own request. The request ends when the process with this fence ends. */
   fence: maybe(number()),
   createdAt: number(),
   closedAt: maybe(number()),

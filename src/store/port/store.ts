@@ -49,7 +49,7 @@ export interface Store {
    * or restored store, or after a crash of the machine. A killed daemon keeps its epoch.
    */
   readonly epoch: string;
-  /** Identifies this run of the daemon; on the embedded store it owns the leases. */
+  /** Identifies this run of the daemon. Each lease records the boot that took it. */
   readonly boot: string;
   readonly node: string;
   readonly read: Reads;
@@ -76,8 +76,8 @@ export interface Store {
   onFragment(listener: (fragment: Fragment) => void): () => void;
   /**
    * Asks this node's engine to probe its agents again, because one may have been installed or signed in to.
-   * Resolves when the result is published, or at once without a listener. Never rejects: after a failure the
-   * previous result stays published.
+   * Resolves when the result is published, or immediately if no engine listens. Never rejects: after a
+   * failure the previous result stays published.
    */
   probe(): Promise<void>;
   onProbe(listener: () => Promise<void>): () => void;
@@ -143,7 +143,7 @@ export interface SessionReads {
   byAgentSession(agent: string | null, agentSessionId: string): Promise<SessionRecord[]>;
   /** Returns the open child with this name, if any. */
   openByName(parentId: string, name: string): Promise<SessionRecord | null>;
-  /** Returns the child that was spawned with the same input and whose reply was lost at or after `since`. */
+  /** Returns the child spawned with this input, if the reply to its spawn was lost at or after `since`. */
   replyLost(parentId: string, keyHash: string, since: number): Promise<SessionRecord | null>;
   children(parentId: string): Promise<SessionRecord[]>;
   /** Children that the parent waits for: managed, not detached, with callbacks on and an open round. */
@@ -204,7 +204,7 @@ export interface TurnReads {
   last(sessionId: string): Promise<TurnRecord | null>;
   /** Newest first. */
   ofSession(sessionId: string, page: { beforeIndex?: number; limit: number }): Promise<TurnRecord[]>;
-  /** Counts the node's running turns that hold a slot. */
+  /** Counts the node's running turns, without those that wait in a blocking Kinfold call. */
   slotsHeld(node: string): Promise<number>;
   /** Running turns of a node, whichever boot started them. */
   runningOn(node: string): Promise<TurnRecord[]>;
@@ -252,7 +252,7 @@ export interface TriggerReads {
   withDeadline(): Promise<TriggerRecord[]>;
   /** Open triggers of the same session that escalate this one, or that this one escalates. */
   openPairOf(trigger: TriggerRecord): Promise<TriggerRecord[]>;
-  /** Whether it was escalated, even if the escalation has been answered since. */
+  /** Returns whether the trigger was escalated, even if the escalation has been answered since. */
   isPassedOn(id: string): Promise<boolean>;
   /** Counts the session's open questions, plan reviews and permission requests. */
   openCount(sessionId: string): Promise<number>;
@@ -285,7 +285,7 @@ export interface LeaseReads {
 
 export interface Tx extends Reads {
   readonly rootId: string;
-  /** The tree's row; the first write that names the tree creates it. */
+  /** The tree's row. The first write that names the tree creates the row. */
   readonly tree: TreeWrites;
   readonly sessions: SessionReads & SessionWrites;
   readonly messages: MessageReads & MessageWrites;

@@ -15,7 +15,10 @@ export interface Address {
 const POOL_MAX = 16;
 const CONNECT_MS = 10_000;
 const IDLE_MS = 30_000;
-/** Longer than the server's own statement timeout: a server that vanished never answers. */
+/**
+ * A server that vanished never answers, so the driver gives up after this time. It is longer than the
+ * server's own statement timeout, so that a live server reports its timeout first.
+ */
 const ANSWER_MS = 40_000;
 /**
  * These timeouts are longer than any legitimate statement takes. They free a tree's lock when something
@@ -74,7 +77,7 @@ export function clientOptions(address: Address): pg.ClientConfig {
   };
 }
 
-/** Both databases return times, counts and sums as numbers. */
+/** Makes PostgreSQL return times, counts and sums as numbers, as SQLite does. */
 function parserFor(oid: number, format?: string): unknown {
   if (oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC) return Number;
   return pg.types.getTypeParser(oid, format as "text");

@@ -3,7 +3,7 @@ import type pg from "pg";
 /**
  * Returns the epoch, which belongs to one schema of one database on one timeline. PostgreSQL makes a commit
  * durable before it is visible, so a crash loses nothing that was shown. A loaded dump, or a server restored
- * to an earlier time, gets a new epoch: there the transaction numbers of older cursors mean nothing.
+ * to an earlier time, gets a new epoch, because it does not know the transaction numbers in older cursors.
  */
 export async function openEpoch(client: pg.ClientBase, mint: () => string): Promise<string> {
   const { rows } = await client.query<{ place: string }>(`

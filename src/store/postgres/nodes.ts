@@ -12,10 +12,13 @@ import { withClient } from "./with-client.ts";
 
 /** How long a renewal is valid, by the server's clock. */
 const LIFE_MS = 30_000;
-/** Grace period: other nodes take over only this long after a lease has expired. */
+/** Grace period: another daemon may take over the node only this long after the node's lease has expired. */
 const GRACE_MS = 10_000;
 const LOOK_MS = 250;
-/** How long to wait for a holder that is known to be alive, because it may be shutting down. */
+/**
+ * How long `register` waits if the daemon that holds the node's row is known to be alive, because that daemon
+ * may be shutting down.
+ */
 const LIVING_MS = 5_000;
 const NOW = raw("(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
 
@@ -29,8 +32,8 @@ interface Claim {
 
 /**
  * One row per node says which boot may act for it, and until when. `register` waits for a boot that may still
- * act, and finally refuses. It replaces at once a boot whose process is certainly dead on this machine, so
- * that a daemon restarted after a crash does not wait.
+ * act, and finally refuses. If that boot's process ran on this machine and is certainly dead, `register`
+ * replaces the boot at once, so that a daemon restarted after a crash does not wait.
  */
 export function openNodes(claim: Claim): Nodes & { release(): Promise<void> } {
   const { q, node, boot } = claim;

@@ -24,7 +24,8 @@ export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient)
     else lost ??= await rolledBack(client);
     throw error;
   } finally {
-    // From `release` on the pool listens for errors again, so the connection is never without a listener.
+    // The pool listens for errors again as soon as `release` is called, so the connection always has a
+    // listener.
     client.release(lost);
     client.off("error", onError);
   }

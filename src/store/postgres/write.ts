@@ -55,7 +55,8 @@ export async function writeTree<T>(
       return await attemptOnce(writer, at, work);
     } catch (error) {
       writer.availability.failed(error);
-      // Only after a retry: the first time, the machine may have been asleep.
+      // An idle transaction is a bug only if it happens again. The first time, the machine may have been
+      // asleep.
       if (errorCode(error) === IDLE_IN_TRANSACTION && attempt > 1)
         throw new Error(FOREIGN_AWAIT, { cause: error });
       const remedy = remedyFor(error);
@@ -85,8 +86,8 @@ function attemptOnce<T>(writer: Writer, at: At, work: (tx: Tx) => Promise<T>): P
 
 /**
  * Begins the transaction and locks the tree's row; creates the row if this is the first write to name the
- * tree. Returns the transaction number, or `STALE` to a late writer. The fence is read by a separate
- * statement, which sees what was committed while this one waited for the lock.
+ * tree. Returns the transaction number, or `STALE` to a late writer. A second statement reads the fence after
+ * the lock is taken, so it sees what was committed during the wait for the lock.
  */
 async function lockTree(client: pg.PoolClient, q: Query, { rootId, by }: At): Promise<number | Stale> {
   const lock = `SELECT pg_current_xact_id()::text::bigint AS xid FROM trees
@@ -119,8 +120,8 @@ async function commit(writer: Writer, client: pg.PoolClient, xid: number): Promi
 }
 
 /**
- * Asks until the server knows, however long it is away: a wrong guess would lose the write or repeat it. Only
- * the daemon's shutdown ends the wait early.
+ * Asks until the server knows whether the transaction committed, even if the server is away for long, because
+ * a wrong guess would lose the write or repeat it. Only the daemon's shutdown ends the wait early.
  */
 async function didCommit({ pool, availability }: Writer, xid: number): Promise<boolean> {
   const closing = performance.now() + RECONNECT_MS;
@@ -145,8 +146,8 @@ async function didCommit({ pool, availability }: Writer, xid: number): Promise<b
 }
 
 /**
- * Queues the writes of one tree in this process. In the server, each would hold a connection of the pool
- * while it waits for the tree's row.
+ * Queues the writes of one tree in this process. If they waited in the server for the tree's row, each would
+ * hold a connection of the pool.
  */
 export class TreeQueue {
   readonly #last = new Map<string, Promise<unknown>>();

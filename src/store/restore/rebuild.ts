@@ -20,7 +20,7 @@ export interface Rebuilt {
   readonly unreadable: readonly string[];
 }
 
-/** Entries per write: few enough to keep it short. */
+/** Entries per write: few enough to keep each write short. */
 const SLICE = 200;
 const NOTE = "made again from its rollout after the store was lost";
 
@@ -100,8 +100,8 @@ interface Line {
 }
 
 /**
- * Skips lines that cannot be parsed, such as one that a crash cut off. `readline` would neither report the
- * stream's errors nor close it when the reader leaves early.
+ * Skips lines that cannot be parsed, such as one that a crash cut off. Does not use `readline`, which hides
+ * errors of the stream and leaves the file open if the caller stops early.
  */
 async function* linesOf({ path }: RolloutFile): AsyncGenerator<Line> {
   const lines = new LineReader();
@@ -215,7 +215,7 @@ function effectiveOf(
   return unmanagedEffective({ agent, node, cwd, permission: "read-only" });
 }
 
-/** Fields of a session that ended before it was restored. */
+/** The field values that all rebuilt sessions share. A rebuilt session counts as ended. */
 const ENDED = {
   ...NEW_SESSION,
   seen: true,

@@ -92,8 +92,8 @@ function takeBackup(file: string, part: string): void {
 
 /**
  * Copies the database, and its write-ahead log only if that is usable. SQLite replays a damaged log up to the
- * first bad frame. If later frames had already been copied into the database, this would revert pages to an
- * earlier state.
+ * first bad frame. If later frames had already been copied into the database, the replay would revert pages
+ * to an earlier state.
  */
 function takeAsItIs(database: string, part: string): void {
   if (!existsSync(database)) {

@@ -5,7 +5,10 @@ import type { Query } from "../sql.ts";
 /** How a database stores entries together with their index, in one transaction. */
 export interface EntryIndex {
   insert(q: Query, records: readonly EntryRecord[], session: IndexedSession): Promise<void>;
-  /** Indexes again those entries of a session in this range that are already indexed. */
+  /**
+   * Replaces the index rows of a session's entries in this range. Entries that are not indexed yet are
+   * skipped.
+   */
   replace(q: Query, entries: IndexedRange, session: IndexedSession): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import { within } from "../tables/session.ts";
 import { maybe, number, valuesOf, word } from "../column.ts";
 import { list, raw, sql, type Row, type Sql } from "../sql.ts";
 
-/** The CPU time of one search, where it can be measured. */
+/** The CPU time that one search may use, where it can be measured. */
 export const SEARCH_MS = 500;
 /** A search may take this many times its CPU time in elapsed time, because it may wait for a CPU. */
 export const WAITING_TIMES = 4;
@@ -48,7 +48,7 @@ export function indexedRow(row: Row): { record: EntryRecord; session: IndexedSes
 }
 
 const DRAFTS_MAX = 200;
-/** The index stores only this much of a text. */
+/** Reads no more of a draft's text than the index would store. */
 const DRAFT_COLUMNS = raw(drafts.columnsOf("d").text.replace("d.text", "substr(d.text, 1, 65536)"));
 
 export function draftRows({ visible }: EntrySearch): Sql {

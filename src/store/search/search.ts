@@ -17,8 +17,8 @@ export interface SearchDatabase extends Omit<SearchSource<HitRow>, "drafts"> {
 }
 
 /**
- * The index stores only this much of an entry. On PostgreSQL the main thread makes the snippets, so they must
- * be quick.
+ * The index stores only this much of an entry, and snippets are made from no more. On PostgreSQL the main
+ * thread makes them, so they must be quick.
  */
 const SNIPPET_CHARACTERS = 64 * 1024;
 /** If nothing was found, similar words from this many of the newest entries are suggested. */
@@ -80,7 +80,10 @@ async function near(
   );
 }
 
-/** Recent words by visible scopes: a caller who mistypes a word often searches again at once. */
+/**
+ * Keeps the words of the newest entries for each set of visible scopes, because a caller who mistypes a word
+ * often searches again at once.
+ */
 const recentWords = new Map<string, { words: Set<string>; at: number }>();
 const RECENT_MS = 30_000;
 const RECENT_MAX = 8;

@@ -8,31 +8,35 @@ export interface UpkeepSteps {
   index(q: Query, limit: number): Promise<number>;
   /** The target duration of an indexing step, in milliseconds; `limit` is adapted to it. */
   readonly indexMs: number;
-  /** True if other processes may write to this database without notifying the loop. */
+  /** True if other processes may write to this database without notifying this process. */
   readonly isShared: boolean;
   /** Merges parts of the index for some milliseconds. Returns false when nothing is left to merge. */
   merge(q: Query, how: { ms: number; isQuiet: boolean }): Promise<boolean>;
 }
 
 const SLICE_MAX = 64;
-/** The pause between two indexing steps: while others write, and while nobody does. */
+/** The pauses between two indexing steps: the first while others write, the second while nobody does. */
 const PAUSE_MS = 50;
 const PAUSE_ALONE_MS = 1;
 /** Each write adds a part to the index; merging starts at this many. */
 const PARTS_MIN = 8;
 const MERGE_MS = 2;
-/** From this many new parts on, merging takes longer steps to catch up: each part slows every search down. */
+/**
+ * From this many new parts on, merging takes longer steps to catch up, because each part slows every search
+ * down.
+ */
 const PARTS_MANY = 24;
 const MERGE_LONG_MS = 5;
-/** After this long without a write by others, the parts are made as few as possible. */
+/** After this long without a write by others, the parts are merged into as few as possible. */
 const QUIET_MS = 2_000;
 const QUIET_PAUSE_MS = 4;
 const RETRY_MS = 30_000;
 
 /**
  * Maintains the search index in short writes between those of others. It indexes entries that were written
- * without an index: by an import, or before a daemon was killed. It also merges the parts of the index, some
- * when there are many, all in quiet moments; otherwise the database would merge in the middle of a write.
+ * without an index: by an import, or before a daemon was killed. It also merges the parts of the index: some
+ * of them when there are many, all of them in quiet moments. Without this the database would merge in the
+ * middle of a write.
  */
 export class IndexUpkeep {
   readonly #write: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
@@ -163,7 +167,7 @@ export class IndexUpkeep {
   }
 
   async #own<T>(work: (q: Query) => Promise<T>): Promise<T> {
-    // Counted before the commit: until then the writes of others are counted too low, but never too high.
+    // Counted before the commit; otherwise `committed` would take this write for one by others.
     this.#writes.own += 1;
     try {
       return await this.#write(work);

@@ -11,8 +11,8 @@ interface RowStatement extends Pick<StatementSync, "run"> {
 }
 
 /**
- * One connection to the file. Each call is done when it returns; its result is a promise only to fit the
- * interface.
+ * One connection to the file. Each method has done its work when it returns. It returns a promise only to fit
+ * the interface.
  */
 export class Connection implements Query {
   readonly db: DatabaseSync;

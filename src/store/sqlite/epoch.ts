@@ -66,7 +66,8 @@ export function markClean(db: DatabaseSync): void {
 }
 
 /**
- * Marks a copy, so that opening it begins a new epoch: cursors issued since it was made are not valid for it.
+ * Marks a copy, so that opening it begins a new epoch: cursors issued after the copy was made are not valid
+ * for it.
  */
 export function markRestored(db: DatabaseSync): void {
   // Without a write-ahead log, the copy is one file.

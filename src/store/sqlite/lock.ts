@@ -86,7 +86,7 @@ export function readNote(path: string): Note | null {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Note;
   } catch {
-    // The note is missing or incomplete: the lock alone decides who may open the store.
+    // A missing or incomplete note does not matter, because the lock alone decides who may open the store.
     return null;
   }
 }

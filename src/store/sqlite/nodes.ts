@@ -3,7 +3,7 @@ import type { Nodes } from "../port/store.ts";
 import { firstOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 
-/** The lock on the file is the lease: the process that holds it is the node, for as long as it lives. */
+/** The lock on the file is the lease. The process that holds the lock is the node until the process ends. */
 export function openNodes(at: {
   node: string;
   boot: string;

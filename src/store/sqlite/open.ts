@@ -47,7 +47,10 @@ const READER_CACHE_KB = 8_000;
 const OPENING_BUSY_MS = 5_000;
 /** Short, because it blocks the event loop; the write lane retries by itself. */
 const WRITER_BUSY_MS = 2;
-/** A file up to this size is checked at every opening; after an unclean end, up to the second size. */
+/**
+ * Files up to `CHECK_BYTES` are checked at every opening; after an unclean end, files up to
+ * `CHECK_UNCLEAN_BYTES`.
+ */
 const CHECK_BYTES = 8 * 1024 * 1024;
 const CHECK_UNCLEAN_BYTES = 256 * 1024 * 1024;
 
@@ -179,7 +182,10 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   }
 }
 
-/** Records the clean end before the write-ahead log is removed: from then on a missing log is no loss. */
+/**
+ * Records the clean end before the write-ahead log is removed, so that the missing log does not count as a
+ * loss.
+ */
 function noteClosed(db: DatabaseSync, lock: Lock, log: Log): void {
   try {
     const xid = lastXid(db);

@@ -18,9 +18,15 @@ interface Waiting {
 /** A group of writes ends after this long, so that it does not block the event loop. */
 const GROUP_MS = 4;
 const GROUP_MAX = 256;
-/** How many writers are answered per turn of the event loop, because each goes on working with its answer. */
+/**
+ * At most this many writers are answered per turn of the event loop, because each continues its work with the
+ * answer.
+ */
 const ANSWERS_PER_TURN = 8;
-/** How long to wait for another program's lock, and how often to retry; neither blocks. */
+/**
+ * How long to wait for another program's lock, and the pause between tries. The wait does not block the event
+ * loop.
+ */
 const BUSY_MS = 5_000;
 const BUSY_RETRY_MS = 10;
 
@@ -37,7 +43,7 @@ export class WriteLane {
   readonly #path: string;
   readonly #afterCommit: (writes: readonly Write<unknown>[]) => void;
   readonly #queue: Waiting[] = [];
-  /** Answers of committed writes, oldest first. */
+  /** Pending answers to finished writes, oldest first. */
   readonly #answers: (() => void)[] = [];
   readonly #statement: Record<"begin" | "commit" | "savepoint" | "release" | "undo", StatementSync>;
   #draining = false;
@@ -146,8 +152,8 @@ export class WriteLane {
       if (!this.#db.isTransaction) this.#refuse(done.splice(0), failure?.error);
     } while (this.#db.isTransaction && done.length < GROUP_MAX && performance.now() < until);
     if (this.#db.isTransaction) this.#commit(done);
-    // Failures are answered after the commit. A write may fail because of an earlier one in its group, and
-    // its caller must then be able to see that one.
+    // Failures are answered after the commit. A write may fail because of an earlier write in its group, and
+    // its caller must then be able to see the earlier write.
     this.#answers.push(...failed);
     await this.#answer();
   }

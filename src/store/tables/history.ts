@@ -124,8 +124,8 @@ interface AppendAt {
 }
 
 /**
- * Appends, in order, the entries whose refs the session does not have yet. Their bodies are JSON that was
- * made and redacted elsewhere; no other write trusts its caller with both.
+ * Appends, in order, the entries whose refs the session does not have yet. Unlike every other write, this one
+ * gets bodies that are already JSON and already redacted.
  */
 async function append(
   q: Query,

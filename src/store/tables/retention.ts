@@ -72,7 +72,8 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
       const gone = kept === -1 ? oldest : oldest.slice(0, kept);
       const last = gone.at(-1);
       if (last === undefined) return { removed: 0, bytes: 0, isDone: true };
-      // If a round has opened in the meantime, nothing is removed: its agent may still need it.
+      // If a round has opened since the caller chose this session, nothing is removed, because the round's
+      // agent may still need the entries.
       const isMarked = await q.run(sql`UPDATE retention SET entries_from = ${last.idx + 1}
         WHERE session_id = ${sessionId} AND root_id = ${rootId} AND ${isClosed}`);
       if (isMarked === 0) return { removed: 0, bytes: 0, isDone: true };
@@ -102,7 +103,8 @@ async function pruneEvents(
   const gone = kept === -1 ? oldest : oldest.slice(0, kept);
   const last = gone.at(-1);
   if (last === undefined) return { removed: 0, isDone: true };
-  // On PostgreSQL a later event may have a lower transaction number.
+  // The last event need not have the highest number: on PostgreSQL a later event may have a lower transaction
+  // number.
   const xid = Math.max(...gone.map((event) => event.xid));
   await q.run(sql`UPDATE trees SET pruned_xid = ${xid} WHERE root_id = ${rootId} AND pruned_xid < ${xid}`);
   await q.run(sql`DELETE FROM events WHERE root_id = ${rootId} AND seq <= ${last.seq}`);

@@ -2,7 +2,7 @@ import type { EntryIndex } from "../search/entry-index.ts";
 import { number, reading, type RecordOf, readerOf, valuesOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 
-/** A session from before scopes were folders that is still in the scope `default`. */
+/** A session that is still in the scope `default`, because it was created before scopes were folders. */
 const SCOPE_MOVE = {
   sessionId: word(),
   rootId: word(),
@@ -40,7 +40,7 @@ export function scopeMoveWrites(q: Query, rootId: string, index: EntryIndex): Sc
       const begun = await q.run(sql`UPDATE scope_moves SET end_idx =
           (SELECT entry_count FROM sessions WHERE id = ${sessionId}) WHERE ${mine} AND end_idx IS NULL`);
       if (begun > 0) {
-        // A child of a session that was not moved yet has inherited the old scope, so it must move too.
+        // A child that was created before its parent moved has inherited the old scope, so it must move too.
         await q.run(sql`INSERT INTO scope_moves (root_id, session_id, next_idx)
           SELECT root_id, id, 0 FROM sessions WHERE root_id = ${rootId} AND scope = 'default'
           ON CONFLICT (session_id) DO NOTHING`);

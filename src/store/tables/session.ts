@@ -146,8 +146,8 @@ const NAMES = sessions.pick("id", "shortId", "name");
 const USAGES = sessions.pick("id", "parentId", "usage");
 
 /**
- * Deliberately not the order of an index: SQLite would walk all sessions in that order to find the few open
- * ones.
+ * Deliberately not the order of an index; otherwise SQLite would walk all sessions in that order to find the
+ * few open ones.
  */
 const BY_CREATION = raw("created_at + 0, id");
 

@@ -46,8 +46,8 @@ export function triggerReads(q: Query): TriggerReads {
 
 export function triggerWrites(q: Query, rootId: string): TriggerWrites {
   /**
-   * Redacts the answer, except the answer to a vendor's own request. That one is delivered from this row, so
-   * it must stay unchanged until then.
+   * Redacts the answer, except the answer to a vendor's own request. The vendor's process gets its answer
+   * from this row, so the answer must stay unchanged until then.
    */
   async function withoutSecretAnswer(
     id: string,
@@ -110,9 +110,7 @@ async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promis
   return [...found.values()];
 }
 
-/**
- * The statement itself filters, because unacknowledged `session_complete` triggers stay open by the thousand.
- */
+/** Filters in SQL, because thousands of unacknowledged `session_complete` triggers may be open. */
 function conditionsOf(of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): Sql[] {
   const isAsked = "type IN ('ask_user_question', 'plan_review', 'permission', 'escalate')";
   // An inbox also shows errors that a person should look at; a query by the asker wants only triggers that

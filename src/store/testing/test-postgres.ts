@@ -31,9 +31,9 @@ export interface TestPostgres {
 }
 
 /**
- * Starts a real PostgreSQL for one test process, from the binaries in the development dependencies. The
- * server stops and its folder is removed when `stop` is called or the test process ends, however it ends: a
- * shell holds the server and waits for the end of its own input.
+ * Starts a real PostgreSQL for one test process, from the binaries in the development dependencies. A shell
+ * runs the server. At the end of its input it stops the server and removes the folder. So this happens when
+ * `stop` is called and when the test process ends, however it ends.
  */
 export async function testPostgres(): Promise<TestPostgres> {
   const user = serverUser();
@@ -82,7 +82,10 @@ interface User {
   readonly gid: number;
 }
 
-/** PostgreSQL refuses to run as root; it then runs as the user `postgres`, or as `nobody`. */
+/**
+ * PostgreSQL refuses to run as root. If the tests run as root, the server runs as the user `postgres` or
+ * `nobody`.
+ */
 function serverUser(): User | null {
   if (process.getuid?.() !== 0) return null;
   const users = readFileSync("/etc/passwd", "utf8").split("\n");
@@ -118,7 +121,10 @@ function hydrate(packageFolder: string, links: readonly Link[]): void {
   }
 }
 
-/** The other user may be unable to read the folders above node_modules; then it gets a copy. */
+/**
+ * The server's user may be unable to read the folders above node_modules. If so, it gets a copy of the
+ * binaries.
+ */
 function reachable(native: string, folder: string, user: User | null): string {
   if (user === null) return native;
   for (let above = dirname(native); above !== dirname(above); above = dirname(above)) {
@@ -169,7 +175,7 @@ const HOLD = `trap '' INT TERM HUP
 start() { "$0" "$@" & server=$!; echo "pid $server." >&2; }
 start "$@"; while read -r line; do start "$@"; done; kill -INT $server; wait $server; rm -rf "$HELD"`;
 
-/** `started` resolves to the server's pid when it is ready; await it once per start. */
+/** `started()` resolves to the server's pid when the server is ready. Call it once per start. */
 function hold(
   native: string,
   at: { folder: string; port: number; user: User | null },

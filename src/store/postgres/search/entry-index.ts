@@ -36,7 +36,7 @@ export const upkeepSteps: UpkeepSteps = {
 
 /**
  * Indexes entries that have no words yet, newest first, and returns how many. Another node may do the same at
- * once.
+ * the same time.
  */
 async function indexSome(q: Query, limit: number): Promise<number> {
   const rows = await q.all(sql`${indexedRows} WHERE e.words IS NULL ORDER BY e.at DESC LIMIT ${limit}`);
@@ -48,7 +48,7 @@ async function indexSome(q: Query, limit: number): Promise<number> {
   return rows.length;
 }
 
-/** PostgreSQL keeps this many positions of one word and drops the rest. */
+/** PostgreSQL keeps at most this many positions of one word in an entry and drops the rest. */
 const PLACES_MAX = 255;
 /**
  * Marks a word with more positions than PostgreSQL keeps. Whether it is part of a phrase must be checked in

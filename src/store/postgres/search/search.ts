@@ -30,8 +30,8 @@ const YIELD_MS = 2;
 const CANCELLED = "57014";
 
 /**
- * Runs searches on separate connections, so that they never take one from a write. These open with the first
- * search and close when idle. The server cancels a statement that takes too long.
+ * Runs searches on separate connections, so that they never take one from a write. The connections open with
+ * the first search and close when idle. The server cancels a statement that takes too long.
  */
 export class Searches {
   readonly #address: Address;

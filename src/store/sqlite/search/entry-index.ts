@@ -8,7 +8,10 @@ import { indexedRow, indexedRows } from "../../search/row.ts";
 import { inBatches, sql, type Query } from "../../sql.ts";
 import { mergeParts } from "./index-parts.ts";
 
-/** Each second has this many index numbers; further entries get numbers of a later second. */
+/**
+ * Each second of time has this many index numbers. When they are used up, further entries of that second get
+ * numbers of a later second.
+ */
 export const DOCS_PER_SECOND = 256;
 
 /** Writes entries together with their index rows, and calls `grown`, so that the index is merged later. */
@@ -28,8 +31,8 @@ export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryInd
         WHERE session_id = ${sessionId} AND idx >= ${from} AND idx < ${to} AND doc IS NOT NULL ORDER BY doc`);
       for (const row of rows) {
         const doc = valueOf(row[0], number());
-        // Uses `all`, because `run` also reads the last row id, and FTS5 leaves one there that is too large
-        // for a JavaScript number.
+        // Uses `all`, because `run` also reads the last inserted row id, and FTS5 sets that to a value too
+        // large for a JavaScript number.
         await q.all(sql`DELETE FROM entry_index WHERE rowid = ${doc}`);
         await addToIndex(q, doc, indexedWords(entries.record(row.slice(1)), session));
       }
@@ -45,7 +48,8 @@ export function upkeepSteps(full: FullSeconds): UpkeepSteps {
 
 /** Indexes entries that have no number yet, those of the newest day first, and returns how many. */
 async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<number> {
-  // This is exactly the order of the index `entries_unindexed`; any other would sort everything that is left.
+  // This is exactly the order of the index `entries_unindexed`. For any other order SQLite would sort all
+  // unindexed entries.
   const rows = await q.all(sql`${indexedRows}
     WHERE e.doc IS NULL ORDER BY e.at / 86400000 DESC, e.rowid LIMIT ${limit}`);
   const found = rows.map(indexedRow).toSorted((a, b) => a.record.at - b.record.at);
@@ -68,19 +72,22 @@ async function addToIndex(q: Query, doc: number, words: readonly string[]): Prom
   await q.run(sql`INSERT INTO entry_index (rowid, words) VALUES (${doc}, ${words.join(" ")})`);
 }
 
-/** Returns the first index number of a second. */
+/** Returns the first index number that belongs to the second in which `at` lies. */
 export function firstDocOf(at: number): number {
   return Math.max(0, Math.floor(at / 1_000)) * DOCS_PER_SECOND;
 }
 
 /**
- * Remembers seconds without a free index number, each with a later second to try. A second that a failed
- * write filled still counts as full: gaps in the numbers do no harm.
+ * Remembers which seconds have no free index number, and which later second to try instead. A second that a
+ * failed write filled still counts as full, because gaps in the numbers do no harm.
  */
 export class FullSeconds {
   readonly #next = new Map<number, number>();
 
-  /** Returns the first second, from this one on, that is not known to be full. */
+  /**
+   * Returns the first second at or after the given one that is not known to be full. Seconds are given by
+   * their first index number.
+   */
   after(first: number): number {
     let free = first;
     for (let next = this.#next.get(free); next !== undefined; next = this.#next.get(free)) free = next;

@@ -6,12 +6,13 @@ const PAGES = 16;
 /** How many parts of similar size are merged into one: in quiet moments 2, otherwise 4. */
 const MERGE_MORE = sql`INSERT INTO entry_index (entry_index, rank) VALUES ('usermerge', 2)`;
 const MERGE_FEWER = sql`INSERT INTO entry_index (entry_index, rank) VALUES ('usermerge', 4)`;
-/** So few parts are not worth a write. */
+/** With this many parts or fewer, merging is not worth a write. */
 const FEW = 2;
 
 /**
- * Merges parts of the index for some milliseconds; false when nothing is left to merge. FTS5 would otherwise merge in
- * the middle of a write. A search looks into every part, so in quiet moments smaller groups are merged as well.
+ * Merges parts of the index for some milliseconds. Returns false when nothing is left to merge. Without this
+ * FTS5 would merge in the middle of a write. A search looks into every part, so in quiet moments parts are
+ * also merged in smaller groups.
  */
 export async function mergeParts(
   q: Query,
@@ -19,8 +20,8 @@ export async function mergeParts(
 ): Promise<boolean> {
   if (!isQuiet) return mergeSome(q, ms);
   if ((await partsOf(q)) <= FEW) return false;
-  // The rule changes and changes back in one write: if the daemon is killed, the index still has the rule for
-  // busy times.
+  // The setting is changed and changed back in one write. So if the daemon is killed, the index still has the
+  // setting for busy times.
   await q.run(MERGE_MORE);
   const isMore = await mergeSome(q, ms);
   await q.run(MERGE_FEWER);

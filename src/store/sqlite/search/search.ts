@@ -149,7 +149,10 @@ export class Searches {
     });
   }
 
-  /** If a thread cannot even start, rejects all waiting searches: otherwise it would be restarted forever. */
+  /**
+   * If a thread fails before it is ready, all waiting searches are rejected. Otherwise a thread that cannot
+   * start would be restarted forever.
+   */
   #failed(thread: Thread, error: unknown): void {
     const failed = thread.isReady ? [thread.doing] : this.#waiting.splice(0);
     thread.isReady = false;

@@ -8,7 +8,7 @@ export interface Answer {
   readonly error: string | null;
 }
 
-/** How long a checkpoint waits for readers. Those of the main thread never stay in a statement for long. */
+/** How long a checkpoint waits for readers. The reads of the main thread are always short. */
 const BUSY_MS = 1_000;
 
 const db = new DatabaseSync((workerData as { path: string }).path, { timeout: BUSY_MS });

@@ -17,9 +17,10 @@ const GROWING_MS = 30_000;
 
 /**
  * Keeps the write-ahead log short without blocking the event loop. The worker thread starts when there is
- * work, and never keeps the process alive. While writes continue, the log can be copied into the database but
- * not emptied. So writers are paused briefly to empty it: when it is long, and when it is idle. An empty log
- * holds neither the only copy of a commit nor text that has been redacted since.
+ * work, and keeps the process alive only while something waits for its answer. While writes continue, the log
+ * can be copied into the database but not emptied. So writers are paused briefly to empty it: when the log is
+ * long, when it is idle, and when it has grown for too long. An empty log holds neither the only copy of a
+ * commit nor text that has been redacted since.
  */
 export class WalCheckpointer {
   readonly #path: string;
@@ -108,8 +109,8 @@ export class WalCheckpointer {
   }
 
   /**
-   * If another program reads an old snapshot of the file, the log cannot be emptied now; the next try comes
-   * later.
+   * If the log could not be emptied, because another program reads an old snapshot of the file, the next try
+   * comes later.
    */
   #hasEmptied(): void {
     if (this.#bytes() === 0) this.#growsSince = null;

@@ -38,8 +38,8 @@ export function refuseLoss(traces: Traces): void {
 
 /**
  * Refuses a database whose log has lost commits. After an unclean end the log holds commits that were not yet
- * copied into the database. If only the process died, the log's index says how many; after a crash of the
- * machine it says nothing.
+ * copied into the database. If only the process died, the log's index still says how many frames are
+ * committed; after a crash of the machine it proves nothing.
  */
 function refuseLostLog(path: string, note: Note): void {
   const index = note.openedIn === machineBoot() ? readWalIndex(path) : null;
