@@ -2,7 +2,7 @@ import type { Budget, Price, Usage } from "../contract/index.ts";
 import { count, tokens } from "../text/quantity.ts";
 import { NO_USAGE } from "../contract/no-usage.ts";
 
-/** An amount of money and tokens; null for a unit that no budget limits. */
+/** An amount of money and tokens. A unit is null if no budget limits it. */
 export interface Amount {
   readonly tokens: number | null;
   readonly usd: number | null;
@@ -12,15 +12,15 @@ export interface Amount {
 export interface Account {
   readonly isOwn: boolean;
   readonly budget: Budget;
-  /** Used by settled turns of that session and of its descendants. */
+  /** Used by settled turns of the budget's session and of its descendants. */
   readonly spent: { readonly tokens: number; readonly usd: number };
-  /** Reserved by other running turns of that session and of its descendants. */
+  /** Reserved by running turns of the budget's session and of its descendants, except the current turn. */
   readonly reserved: { readonly tokens: number; readonly usd: number };
-  /** Turns begun there, without the current one. */
+  /** Turns begun by the budget's session and its descendants, except the current one. */
   readonly turns: number;
 }
 
-/** An exhausted budget; a person reads the reason. */
+/** An exhausted budget. `reason` is text for a person. */
 export interface Exhausted {
   readonly unit: "usd" | "tokens" | "turns" | "minutes";
   readonly limit: number;
@@ -39,7 +39,7 @@ const ROOM = 1.5;
 /** A reservation is raised to at least this multiple of what the turn has used. */
 const STEP = 1.1;
 
-/** Reserves `ROOM` times the largest turn so far: at least the floor, at most what every budget has left. */
+/** Reserves `ROOM` times the largest turn so far, but at least the floor and at most what is left. */
 export function reserve(
   accounts: readonly Account[],
   turn: { readonly largest: Record<Metered, number>; readonly floor: Record<Metered, number> },
@@ -53,7 +53,7 @@ export function reserve(
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
 }
 
-/** Raises a used-up reservation. The step is small, because other turns may need the rest. */
+/** Raises a used-up reservation. The step is small, because other turns may need the rest of the budget. */
 export function extend(
   accounts: readonly Account[],
   turn: { readonly used: Record<Metered, number>; readonly floor: Record<Metered, number> },
@@ -66,7 +66,8 @@ export function extend(
     if (left === null) return null;
     const used = turn.used[unit];
     const wanted = Math.max(used + turn.floor[unit], STEP * used);
-    // With nothing used and a floor of zero there is no step to take, so the turn reserves all that is left.
+    // If nothing is used and the floor is zero, the step would be zero, so the turn reserves all that is
+    // left.
     return wanted > used ? Math.min(left, wanted) : left;
   };
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
@@ -146,11 +147,11 @@ export interface Meter {
   readonly isPartial?: boolean;
   /** Nothing was sent to the agent. */
   readonly isUnsent: boolean;
-  /** The agent's process was killed or died, or an earlier part of the turn was lost with its process. */
+  /** Usage is missing: the agent's process was killed or died, now or in an earlier attempt at the turn. */
   readonly isCut: boolean;
 }
 
-/** Returns the usage to book: as reported or, where that is unknown, the reservation, marked as estimated. */
+/** Returns the usage to book. Unknown usage is booked as the reservation and marked as estimated. */
 export function book(meter: Meter, reserved: Amount, price: Price | null): Usage {
   const said = most(meter.reported, meter.metered);
   const known = priced(said, price);
@@ -188,10 +189,10 @@ export function most(a: Usage | null, b: Usage | null): Usage {
   };
 }
 
-/** Adds the cost: the agent's own figure if it reports one, else its tokens at the model's price. */
+/** Adds the cost if the agent reported none: its tokens at the model's price. */
 export function priced(usage: Usage, price: Price | null): Usage {
   if (usage.usd !== null || price === null) return usage;
-  // Every driver and reader counts cached tokens separately from input tokens.
+  // `inputTokens` never includes cached tokens: every driver and reader counts them separately.
   const cached = usage.cachedTokens * (price.cached ?? price.input);
   const micro = usage.inputTokens * price.input + cached + usage.outputTokens * price.output;
   return { ...usage, usd: exact(micro / 1_000_000) };
@@ -220,13 +221,13 @@ export function meterProblem(
   return `"${agent.name}" does not report what it costs and ${model} has no price, so a limit in USD cannot be enforced. Choose another agent, limit tokens, turns or minutes, or let the user set "prices" in kinfold.yaml.`;
 }
 
-/** A period in which a question to a person was open; `to` is null while it still is. */
+/** A period in which a question to a person was open; `to` is null while the question is still open. */
 export interface Asked {
   readonly from: number;
   readonly to: number | null;
 }
 
-/** Excludes the time in which a person was asked a question or the machine slept. */
+/** Returns a round's duration, minus the time in which a person was asked a question or the machine slept. */
 export function workedMs(round: {
   readonly openedAt: number;
   readonly now: number;

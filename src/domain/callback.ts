@@ -18,7 +18,7 @@ export interface CallbackData {
   outcome: Outcome;
   /** Without a full stop. For a cancelled round: the note that the caller gave, without quotes. */
   reason: string | null;
-  /** The caller that cancelled the round, worded to follow "by": "the user". */
+  /** The caller that cancelled the round, in words that can follow "by", such as "the user". */
   by: string | null;
   durationMs: number;
   completedAt: number;
@@ -38,7 +38,7 @@ export interface CallbackData {
   includeOriginalPrompt: boolean;
   template: string | null;
   parentId: string;
-  /** A prompt of an interrupted round that the agent may have received, so it was not sent again. */
+  /** A prompt of an interrupted round that was not sent again, because the agent may have received it. */
   unlanded: string | null;
 }
 
@@ -46,10 +46,12 @@ export interface CallbackContext {
   deliveryId: string;
   /** Names of the parent's other children whose rounds are open. */
   stillAtWork: readonly string[];
-  /** Whether the daemon can wake the parent; only then the text says that results arrive by themselves. */
+  /**
+   * Whether the daemon can wake the parent. Only then does the text say that results arrive by themselves.
+   */
   wakeable: boolean;
   repeated: boolean;
-  /** The reader has already ended a turn of this round with a message, which is its report so far. */
+  /** The parent has already ended a turn of its open round with a message, which is its report so far. */
   hasReported?: boolean;
 }
 
@@ -62,7 +64,7 @@ export function renderCallback(
   return render(data, { ...context, next, reportBytesMax });
 }
 
-/** Renders a callback for the reply of `wait_session`: without the next step, with more of the report. */
+/** Renders a callback for the reply of `wait_session`, with more of the report but without the next step. */
 export function renderBlock(
   data: CallbackData,
   context: CallbackContext,
@@ -120,7 +122,7 @@ export function messageLine(deliveryId: string): string {
   return `<!-- message:${deliveryId} -->`;
 }
 
-/** Returns the delivery ids in a text. Only whole lines count, because only the daemon writes such lines. */
+/** Returns the delivery ids in a text. An id counts only on its own line, which only the daemon writes. */
 export function deliveryIdsIn(text: string): string[] {
   const lines = text.matchAll(/(?:^|\n)<!-- (?:trigger|message):([\w-]{1,64}) -->[ \t]*\r?(?=\n|$)/g);
   return [...new Set(Array.from(lines, (line) => line[1] ?? ""))];
@@ -158,7 +160,7 @@ function renderInBatch({ data, deliveryId, repeated }: BatchItem): { text: strin
   return render(data, { deliveryId, repeated, next: nextStepInBatch(data), reportBytesMax });
 }
 
-/** The first lines come from the daemon, never from the template, and the template's output is escaped. */
+/** The daemon writes the first lines, never the template. The template's output is escaped. */
 function render(data: CallbackData, rendering: Rendering): { text: string; notice: string | null } {
   const context = templateContext(data, rendering);
   const own = data.template === null ? null : renderTemplate(data.template, context);
@@ -225,7 +227,7 @@ function nameOf(data: CallbackData): string {
   return oneLine(data.childName) || data.childShortId;
 }
 
-/** Longer than other fields, because it adds our words to the agent's. A cut quotation is closed. */
+/** Reasons may be longer than other fields: they add our words to the agent's. A cut quotation is closed. */
 function reasonOf(data: CallbackData): string {
   const reason = oneLine(data.reason ?? "", reasonMax).replace(/[.\s]+$/, "");
   if (reason === "") return "";
@@ -287,7 +289,7 @@ function notes(data: CallbackData): string[] {
   return lines;
 }
 
-/** Prevents three common mistakes of parents: replying, spawning the work again, and polling. */
+/** The sentence prevents three common mistakes of parents: replying, spawning the work again, and polling. */
 function nextStep(data: CallbackData): string {
   if (data.outcome === "completed") return "No answer is needed. To give it more work, use tell_child.";
   if (data.outcome !== "failed") return nextStepInBatch(data);

@@ -14,7 +14,10 @@ export function askedInForm(payload: Fields): string {
   return [...new Set(parts)].filter((part) => part !== "").join("\n");
 }
 
-/** Returns one answer per question, or the words as given. Feedback on a plan is a message by itself. */
+/**
+ * Returns one answer per question, else the answer's text. For a plan, returns only the verdict, because
+ * feedback is a separate message.
+ */
 export function answeredInForm(
   payload: Fields,
   answer: Pick<Answer, "action" | "response" | "answers">,

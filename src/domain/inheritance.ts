@@ -24,13 +24,13 @@ export interface BriefInput {
   readonly checkpoint: string | null;
   /** Entries since the checkpoint, oldest first. */
   readonly entries: readonly BriefEntry[];
-  /** The session has more entries since the checkpoint than these. */
+  /** The session has entries since the checkpoint that are older than `entries`. */
   readonly hasEarlier: boolean;
   readonly entities: readonly string[];
-  /** The oldest ancestor's first. */
+  /** Ordered by ancestor, the oldest first. */
   readonly constraints: readonly Constraint[];
   readonly tailChars: number;
-  /** Id of the fences around tool output; the authors of that output cannot know it. */
+  /** Id of the fences around tool output. Its authors do not know the id, so they cannot forge a fence. */
   readonly fenceId: string;
   /** The tool call that returns earlier entries; `restCall` returns the rest of a cut section. */
   readonly transcriptCall: string;
@@ -95,8 +95,8 @@ export interface CheckpointLike {
 }
 
 /**
- * The newer of the session's checkpoint and its agent's compaction summary; both shorten the tail. Without
- * either, the automatic checkpoint, which does not.
+ * Chooses the newer of the session's checkpoint and its agent's compaction summary; the tail then begins
+ * after it. If neither exists, chooses the automatic checkpoint, which does not shorten the tail.
  */
 export function chooseCheckpoint<T extends CheckpointLike>(of: {
   readonly explicit: T | null;
@@ -127,7 +127,10 @@ export function filesNamed(entries: readonly Pick<BriefEntry, "kind" | "body">[]
   return counts;
 }
 
-/** Files touched most often, then those known before. Paths in the session's folder are relative to it. */
+/**
+ * Returns the touched files, most often touched first, then the files known before. Paths in the session's
+ * folder are relative to it.
+ */
 export function filesTouched(
   counts: ReadonlyMap<string, number>,
   of: { before: readonly string[]; cwd: string },
@@ -184,7 +187,7 @@ function checkpointSection({ checkpoint, title: of, restCall }: BriefInput, room
   return headOf(summary, room - note.length, section)?.concat(note) ?? null;
 }
 
-/** Shows the newest entries whole. If they use less than half of the room, also the end of the next one. */
+/** Shows the newest entries whole. If they use less than half of the room, adds the end of the one before. */
 function recentSection(input: BriefInput, room: number): string | null {
   const limit = Math.min(input.tailChars, room - RECENT.length - 1);
   if (limit <= 0) return null;
@@ -233,7 +236,7 @@ function newest(shown: readonly Shown[], of: { limit: number; fenceId: string })
   return kept;
 }
 
-/** Marks calls without a result. Drops calls of `checkpoint`, whose content the brief already shows. */
+/** Marks tool calls without a result. Drops `checkpoint` calls: the brief already shows their content. */
 function withResults(entries: readonly BriefEntry[]): (BriefEntry & { isOpen: boolean })[] {
   const ended = new Set(entries.flatMap(({ kind, body }) => (kind === "toolResult" ? [body.callId] : [])));
   const isOwn = ({ kind, body }: BriefEntry): boolean =>

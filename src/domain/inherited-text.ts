@@ -8,7 +8,9 @@ export interface Label {
   readonly form?: "prose" | "data";
 }
 
-/** Returns text that cannot pass for ours or name a path to expand. `charsMax` keeps only the newest end. */
+/**
+ * Escapes text so that it cannot pass for ours or expand an `@path`. Keeps the last `charsMax` characters.
+ */
 export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY): string {
   const read = text.length > charsMax * READ_AHEAD ? text.slice(-charsMax * READ_AHEAD) : text;
   const clean = escaped(
@@ -64,12 +66,12 @@ function escaped(text: string): string {
   return text.replace(OUR_LINE, String.raw`$1\$2`).replace(BARE_AT, String.raw`\@`);
 }
 
-/** How many times `charsMax` is read, because cleaning removes some of it; this bounds the work. */
+/** Reads this many times `charsMax`, because cleaning removes some characters; the limit bounds the work. */
 const READ_AHEAD = 4;
 /** A shorter remainder is not worth showing. */
 const LEAST = 40;
 
-/** Returns the first index from `at` on that is at a code point and not after an escaping backslash. */
+/** Returns the first index from `at` on that splits neither a code point nor a backslash escape. */
 function beginAt(text: string, at: number): number {
   let from = at;
   while (from < text.length && (cutBefore(text, from) < from || (from > 0 && text[from - 1] === "\\")))

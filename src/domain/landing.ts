@@ -14,21 +14,21 @@ export interface TakenMessage {
   readonly isStopped: boolean;
 }
 
-/** How far a prompt got. `unsent`: not at all. `unanswered`: perhaps. `answered`: the agent replied to it. */
+/** `unsent`: the agent did not get the prompt. `unanswered`: it may have got it. `answered`: it replied. */
 export type Reach = "unsent" | "unanswered" | "answered";
 
 export type Landing =
   | "landed"
-  /** Back into the inbox: the agent certainly does not have it. */
+  /** Goes back into the inbox, because the agent certainly does not have the message. */
   | "returned"
-  /** Back into the inbox, marked: the agent may have it. */
+  /** Goes back into the inbox, marked as repeated, because the agent may have the message. */
   | "repeated"
-  /** Void: the message is work, and the turn was stopped before it began. */
+  /** Void: the message is work, and the turn was stopped before the agent received the message. */
   | "unwanted"
-  /** Void: the message is work, and whether the agent has it is unknown. */
+  /** Void: the message is work, and it is unknown whether the agent has it. */
   | "unknown";
 
-/** A message has landed only where there is evidence, never because of how its turn ended. */
+/** A message counts as landed only on evidence that the agent has it; how its turn ended is no evidence. */
 export function landingOf(message: TakenMessage): Landing {
   if (message.reach === "unsent") return unsent(message);
   if (message.inRecord === true) return "landed";
@@ -38,7 +38,8 @@ export function landingOf(message: TakenMessage): Landing {
     case "steer":
       return ofSteer(message);
     default:
-      // A tool reply has landed only if its id appears in the recorded result of that call.
+      // A message in a tool result has landed only if the agent's record contains its id, which is checked
+      // above.
       return "repeated";
   }
 }

@@ -31,7 +31,7 @@ export function lowered<L extends Partial<Limits>>(limits: L, counts: Partial<Li
   return { ...limits, ...Object.fromEntries(least) };
 }
 
-/** Returns the limit that forbids one more child, who uses it up, and what to do next; null if none does. */
+/** Returns the limit that forbids one more child, with its current use and what to do next; null if none. */
 export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | null {
   if (facts.parentDepth + 1 > limits.depthMax) {
     return refusal("limit_depth", {

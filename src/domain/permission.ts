@@ -28,7 +28,7 @@ export function atMost(mode: Permission): Permission[] {
 
 const WEAK_TO_STRONG: readonly Enforcement[] = ["none", "asked", "agent", "os"];
 
-/** An agent that declares nothing is assumed to ask for permission. */
+/** An agent that declares no enforcement is assumed to ask for permission. */
 export function enforcementOf(agent: Pick<Agent, "enforces">, mode: Permission): Enforcement {
   return agent.enforces?.[mode] ?? "asked";
 }
@@ -53,7 +53,7 @@ export function ownToolsOf<L extends readonly string[] | null>(list: L): L | str
   return list === null ? list : list.filter((name) => !isOurs(name));
 }
 
-/** Without `spawn_session` a session also loses every other tool that spawns. */
+/** Returns the tools a session may not call; without `spawn_session`, they include every tool that spawns. */
 export function withheldFrom(lists: Lists): string[] {
   const withheld = [...OURS].filter((name) => !mayCall(lists, name));
   if (!withheld.includes(SPAWN)) return withheld.filter((name) => name !== ALIAS_WORDS.name);
@@ -65,13 +65,13 @@ export function hasNoTools(lists: Lists): boolean {
   return withheldFrom(lists).length === OURS.size;
 }
 
-/** Whether a session without the `withheld` tools may give a child this one; null if it is not Kinfold's. */
+/** Whether a session that lacks the `withheld` tools may give a child `tool`; null if it is not Kinfold's. */
 export function mayGive(tool: string, withheld: readonly string[]): boolean | null {
   if (!isOurs(tool)) return null;
   return tool === ALL_OURS ? withheld.length === 0 : !withheld.includes(bare(tool));
 }
 
-/** Replaces Kinfold's whole server in a list by the names of its tools that are not withheld. */
+/** Replaces the entry for Kinfold's whole server with the names of its tools that are not withheld. */
 export function withoutWithheld(list: readonly string[], withheld: readonly string[]): string[] {
   if (withheld.length === 0) return [...list];
   const left = [...OURS].filter((name) => !withheld.includes(name));
@@ -81,7 +81,7 @@ export function withoutWithheld(list: readonly string[], withheld: readonly stri
 const SPAWN = "spawn_session";
 const SPAWNING = [SPAWN, "subagent", ALIAS_WORDS.name];
 
-/** Without an allow list a session may call all of Kinfold's tools, with one only those it names. */
+/** Without an allow list, a session may call all of Kinfold's tools; with a list, only the tools on it. */
 function mayCall({ tools, disallowedTools }: Lists, tool: string): boolean {
   const fits = (name: string): boolean => name === ALL_OURS || bare(name) === tool;
   if (disallowedTools?.some(fits)) return false;

@@ -30,7 +30,7 @@ export type AgentUpdateLike =
 
 type Unseen = "fragment" | "text" | "thought" | "compaction" | "usage" | "modelCall" | "retrying" | "notice";
 
-/** Everything that a turn was seen to do so far. Code that denies a request adds it to `denied`. */
+/** Everything that a turn was seen to do so far. Code that denies a request adds the request to `denied`. */
 export interface Seen {
   toolCalls: { name: string; ok: boolean }[];
   commands: { command: string; exitCode: number | null }[];
@@ -62,7 +62,10 @@ export function emptySeen(): Seen {
   };
 }
 
-/** Changes `seen` in place. A call counts once, however often announced; only a result makes it `ok`. */
+/**
+ * Changes `seen` in place. A call that is announced several times counts once; only its result can make it
+ * `ok`.
+ */
 export function observe(seen: Seen, update: AgentUpdateLike): Seen {
   if (update.kind === "toolCall") {
     const place = placeOf(seen, update);

@@ -9,13 +9,13 @@ export interface CutTurn {
 }
 
 export type Recovery =
-  /** The session has ended or a caller stopped the turn: it is settled, never resumed. */
+  /** The session has ended or a caller stopped the turn: the turn is settled, never resumed. */
   | "settle"
   /** Nothing was sent: the same turn starts again. */
   | "restart"
   /** The agent's session is loaded, and its record shows what the turn did. */
   | "load"
-  /** It is unknown what the agent did: work is not repeated, information is. */
+  /** What the agent did is unknown, so work is not sent again, but information is. */
   | "interrupt";
 
 export function recoveryOf(turn: CutTurn): Recovery {
@@ -25,12 +25,12 @@ export function recoveryOf(turn: CutTurn): Recovery {
   return turn.canLoad ? "load" : "interrupt";
 }
 
-/** A turn is resumed at most twice. */
+/** The first attempt and two resumes. */
 const ATTEMPTS_MAX = 3;
 
 /**
- * Only attempts in which the agent began to work count. A turn without tool calls has changed nothing, so it
- * may always continue.
+ * Counts only attempts in which the agent began to work. A turn without tool calls may always continue,
+ * because it has changed nothing.
  */
 export function mayResume(turn: { attemptsBegun: number; toolCalls: number }): boolean {
   return turn.attemptsBegun < ATTEMPTS_MAX || turn.toolCalls === 0;

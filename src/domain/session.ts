@@ -1,7 +1,7 @@
 import type { Outcome, SessionStatus, Waiting } from "../contract/index.ts";
 import { boundedText } from "../text/fence.ts";
 
-/** The facts that decide a round's status and its end. Nothing else may decide either. */
+/** The only facts that may decide a round's status and its end. */
 export interface RoundFacts {
   readonly ended: boolean;
   readonly roundOpen: boolean;
@@ -19,7 +19,7 @@ export interface RoundFacts {
   readonly updatedAt: number;
 }
 
-/** For `completed` only: the other outcomes close a round in the transaction that records them. */
+/** Applies only to `completed`. Any other outcome closes the round in the transaction that records it. */
 export function roundHasCompleted(facts: RoundFacts): boolean {
   return (
     facts.roundOpen &&
@@ -81,7 +81,7 @@ export function outcomeOf(stopReason: string, byUs: boolean): Outcome {
   }
 }
 
-/** Limit of a last message in the turn's row, callback and trigger; the transcript entry may have more. */
+/** Limit of a last message in turns, callbacks and triggers; the transcript entry may be longer. */
 export const REPORT_CHARS_MAX = 64 * 1024;
 
 export function shownReport(text: string): string {
@@ -100,7 +100,7 @@ export interface Report {
   readonly lastWords: string | null;
 }
 
-/** The last final message that is no mere reply to a callback: "noted" does not replace an earlier report. */
+/** The report is the last message of a turn, but a short reply to callbacks does not replace a report. */
 export function reportOf(turns: readonly TurnSaid[]): Report {
   let report: string | null = null;
   let last: string | null = null;

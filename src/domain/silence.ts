@@ -3,7 +3,7 @@ import { duration } from "../text/quantity.ts";
 /** A working agent that sends nothing. */
 export interface Silence {
   readonly silentMs: number;
-  /** The tool it called last, if that call has no result yet. */
+  /** The tool that the agent called last, if that call has no result yet. */
   readonly tool: string | null;
   /** Set while the agent retries a model call after an error. */
   readonly retrying: {

@@ -24,7 +24,7 @@ const IDLE = { phase: "idle", agent: "agent", since: 1, isClaimed: false, hasBac
 const ENDING = { phase: "ending", agent: "agent", unsettled: null, hasEnded: false, left: [] } as const;
 const UNSETTLED = { turn: "turn", limit: null, isStopped: false } as const;
 
-/** Every phase, once for each condition that the outcome of an event depends on. */
+/** One slot for each phase and each condition that changes what an event does. */
 const SLOTS = {
   starting: { phase: "starting", turn: "turn", limit: null },
   prompting: { phase: "prompting", agent: "agent", turn: "turn", limit: null, isPlanSentBack: false },
@@ -273,7 +273,7 @@ function applied(slot: TestSlot, event: TestEvent): TestSlot {
   return after.slot;
 }
 
-/** Words the outcome as the table does. */
+/** Describes the outcome in the table's notation. */
 function outcome(slot: TestSlot, event: TestEvent): string {
   const after = evolve(slot, event);
   if (!after.ok) return `no: ${after.why}`;

@@ -29,9 +29,14 @@ export type Slot<A, T> =
   | {
       readonly phase: "idle";
       readonly agent: A;
-      /** Null while a turn is claimed, or while work that the agent began by itself is recorded as a turn. */
+      /**
+       * When the agent became idle. Null while a turn is being claimed or the agent's own work becomes a
+       * turn.
+       */
       readonly since: number | null;
-      /** While a turn is being claimed, neither idleness nor the agent's exit ends the process. */
+      /**
+       * A turn is being claimed. Meanwhile the slot does not end if it is idle too long or its agent exits.
+       */
       readonly isClaimed: boolean;
       /** Background work that the last turn started is still running. */
       readonly hasBackground: boolean;
@@ -81,7 +86,7 @@ export type SlotEvent<A, T> =
   | { readonly type: "releaseClaim"; readonly at: number }
   /** The idle agent has started to work by itself. */
   | { readonly type: "beginAutonomous" }
-  /** That work led to no turn. */
+  /** The work that the idle agent started by itself led to no turn. */
   | { readonly type: "dropAutonomous"; readonly at: number }
   | { readonly type: "backgroundOver" }
   | { readonly type: "exited"; readonly agent: A }
@@ -168,7 +173,7 @@ function begin<A, T>(slot: Slot<A, T>, turn: T): Evolved<A, T> {
       return yes({ phase: "prompting", agent: slot.agent, turn, limit: null, isPlanSentBack: false });
     case "ending":
       if (slot.unsettled !== null) return no("the slot is in another turn");
-      // The turn's row was written before the end was known, so it must settle.
+      // The turn's row was written before the slot began to end, so the turn must be settled.
       return yes({ ...slot, unsettled: { turn, limit: null, isStopped: false } });
     case "gone":
       return no("the slot is gone; recovery takes the turn up");
@@ -292,7 +297,7 @@ function ended<A, T>(slot: Slot<A, T>, left: readonly LeftProcess[]): Evolved<A,
   return yes(over<A, T>({ ...slot, agent: null, hasEnded: true, left }));
 }
 
-/** A slot keeps an unsettled turn until it settles; without a slot, recovery would treat the turn as lost. */
+/** A slot stays until its turn has settled; without a slot, recovery would treat the turn as lost. */
 function over<A, T>(slot: Slot<A, T> & { phase: "ending" }): Slot<A, T> {
   return slot.hasEnded && slot.unsettled === null ? { phase: "gone", left: slot.left } : slot;
 }

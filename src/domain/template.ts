@@ -44,7 +44,7 @@ function compiledOf(template: string): Compiled {
 }
 
 function compile(template: unknown): Compiled {
-  // Handlebars would compile a syntax tree, given in place of a string, without checks.
+  // Handlebars would also accept a syntax tree instead of a string, and compile it without checks.
   if (typeof template !== "string") return { ok: false, problem: "it is not a string" };
   if (template.length > templateMax)
     return { ok: false, problem: `it is longer than ${templateMax} characters` };
@@ -55,7 +55,8 @@ function compile(template: unknown): Compiled {
     const problem = forbidden(environment.parse(template));
     if (problem !== null) return { ok: false, problem };
     const run = environment.compile<TemplateContext>(template, compileOptions);
-    // Handlebars generates the code at the first run; running it here finds templates that only fail then.
+    // Handlebars generates code at the first run; running the template here finds errors that appear only
+    // then.
     run(emptyContext, runtimeOptions);
     return { ok: true, run: (context) => run(context, runtimeOptions) };
   } catch (error) {
@@ -63,7 +64,9 @@ function compile(template: unknown): Compiled {
   }
 }
 
-/** Allows only conditions, fields and `eq`: loops have no bound, and deep nesting compiles for seconds. */
+/**
+ * Allows only conditions, fields and `eq`. Loops have no bound, and deep nesting takes seconds to compile.
+ */
 function forbidden(program: hbs.AST.Program): string | null {
   const nodes: { node: object; depth: number }[] = [{ node: program, depth: 0 }];
   for (let next = nodes.pop(); next !== undefined; next = nodes.pop()) {
@@ -98,7 +101,7 @@ function forbiddenNode(node: Partial<hbs.AST.BlockStatement>): string | null {
   return `the ${what} "${oneLine(name, 40)}" is not known; only if, unless and eq are allowed`;
 }
 
-/** Loaded with the first template, because loading it costs more than the rest of the domain together. */
+/** Handlebars is loaded with the first template, because it takes longer to load than the whole domain. */
 let environment: typeof Handlebars | null = null;
 
 function handlebars(): typeof Handlebars {
@@ -111,7 +114,7 @@ function handlebars(): typeof Handlebars {
   return made;
 }
 
-/** Handlebars explains a parse error in several lines: position, picture, unexpected token. */
+/** Keeps the position and the unexpected token of Handlebars' parse errors, which have several lines. */
 function explained(error: unknown): string {
   const lines = (error instanceof Error ? error.message : String(error)).split("\n");
   const met = /got '\w+'$/.exec(lines.at(-1) ?? "")?.[0];

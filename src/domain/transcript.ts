@@ -15,7 +15,10 @@ export class TranscriptWriter {
   readonly #write: (entry: Entry, agent: string) => string;
   readonly #agent: string;
   readonly #keptFrom: number;
-  /** Removed entries that no line mentions yet. Inherited entries before `keptFrom` are not removed. */
+  /**
+   * Number of removed entries that the output does not mention yet. Inherited entries before `keptFrom` are
+   * not removed.
+   */
   #missing: number;
 
   constructor(format: "text" | "markdown", head: TranscriptHead) {

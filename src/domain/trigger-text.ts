@@ -122,7 +122,7 @@ function senderOf(sender: TriggerSender): string {
   return `${kind} "${name}" (${sender.shortId ?? "?"}, ${oneLine(sender.agent ?? "?", 60)})`;
 }
 
-/** Renders an answer that is sent as a message, because the call that asked has ended. */
+/** Renders an answer that is sent as a message, because the tool call that asked the question has ended. */
 export function renderAnswer(answer: {
   deliveryId: string;
   repeated: boolean;
@@ -148,7 +148,7 @@ export function renderAnswer(answer: {
   return lines.join("\n");
 }
 
-/** For a parent that has read a question which another caller then answered. Data, not an instruction. */
+/** Informs a parent that a question it has read was answered by another caller. Data, not an instruction. */
 export function renderAnswered(answered: {
   type: string;
   asked: string;

@@ -1,6 +1,9 @@
 import { BLOCKING_TYPES } from "../contract/blocking-type.ts";
 
-/** A parent's time starts when its turn takes the question, at the latest this long after it was raised. */
+/**
+ * A parent's time to answer starts when its turn takes the question, but at the latest this long after the
+ * question was raised.
+ */
 export const UNTAKEN_MS = 2 * 60_000;
 
 export interface DeadlineFacts {

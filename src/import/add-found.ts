@@ -11,7 +11,7 @@ import type { NewMember, OwnSession } from "./thread/protocol.ts";
 import { newRow } from "./row.ts";
 import { slices } from "./slice.ts";
 
-/** A session that was found for the first time, with the facts from its head and tail. */
+/** A session that was found for the first time, with the facts from the beginning and end of its file. */
 export interface Discovery {
   readonly found: FoundSession;
   readonly reading: Reading;
@@ -99,8 +99,8 @@ function baseOf(context: Context, { familyKey, discoveries, own }: FamilyNews): 
 }
 
 /**
- * A known scope is kept, except `default`: that one dates from before scopes were folders, and the store
- * moves such families.
+ * A family keeps its scope. The exception is `default`, which is older than scopes named after folders; the
+ * store moves such families.
  */
 export function scopeOf(
   { options }: Context,

@@ -138,7 +138,7 @@ export class Catalog {
   alone<T>(familyKey: string, work: () => Promise<T>): Promise<T> {
     const before = this.#busy.get(familyKey) ?? Promise.resolve();
     const own = before.then(work, work);
-    // The caller gets the error through `own`; the next work only waits for the end.
+    // The caller gets the error through `own`. The next piece of work only waits until this one has ended.
     const done = own
       .catch(() => undefined)
       .finally(() => {

@@ -23,8 +23,8 @@ export function storeSide(store: Store, now: () => number): StoreSide {
 }
 
 /**
- * Writes do not wait for earlier ones. A read position must not be stored when the entries before it were
- * not, so after a failed write a tree rejects all writes until `resume`.
+ * Writes are sent without waiting for earlier ones. After a failed write, a tree therefore rejects all writes
+ * until `resume`; otherwise a read position could be stored without the entries before it.
  */
 class Trees {
   readonly #store: Store;

@@ -22,7 +22,7 @@ export interface Context {
   readonly readings: readonly Reading[];
   readonly sharedPrefixes: SharedPrefixes;
   readonly live: LiveList;
-  /** By key: when its file was last seen to grow. */
+  /** By member key: when the member's file was last seen to grow. */
   readonly grown: Map<string, Growth>;
   /** By family: verdicts that rest only on a missing process, which may be listed later. */
   readonly doubted: Map<string, Doubt>;
@@ -37,7 +37,7 @@ export interface Context {
 
 export interface Growth {
   readonly at: number;
-  /** Written after its agent's list named no process for it, so the list does not name the writer. */
+  /** The file was written after the agent's list named no process for it, so the list misses the writer. */
   readonly isUnlisted: boolean;
 }
 

@@ -19,7 +19,7 @@ const APPEND = `
   writeSync(openSync(file, "a"), text);
 `;
 
-/** Has started one sub-agent and waits for it. */
+/** Returns a session that has started one sub-agent and waits for it. */
 function parent(): Transcript {
   return new Transcript(S).user("Do X").spawns({ id: "toolu_1", prompt: "look" });
 }

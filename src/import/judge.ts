@@ -14,7 +14,7 @@ export interface JudgeInput {
   /** By key; only members with their own file. */
   readonly known: ReadonlyMap<string, Knowledge>;
   readonly listed: readonly LiveSession[];
-  /** By key: why it is known to be working at this moment. */
+  /** By key: why the member is known to be working at this moment. */
   readonly seenWorking: ReadonlyMap<string, string>;
   /** The family was written a moment ago: a missing process does not yet mean that it has stopped. */
   readonly isRecent: boolean;
@@ -27,7 +27,7 @@ export interface Verdict {
   };
   /** Null for the root session. */
   readonly status: AgentStatus | null;
-  /** Sub-agents started by its calls that left no file. */
+  /** Sub-agents that this session's calls started and that left no file. */
   readonly missing: readonly AgentStatus[];
 }
 
@@ -73,7 +73,7 @@ export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
   return verdicts;
 }
 
-/** A line that could not be read may contradict the verdict. */
+/** Lowers the confidence, because a line that could not be read may contradict the verdict. */
 function lessSure(judged: Judgement): Judgement {
   const confidence = judged.confidence === "certain" ? "likely" : "guess";
   const reason = `${judged.reason}; a line of the file was too long to be read`;
@@ -88,7 +88,7 @@ function membersOf(known: ReadonlyMap<string, Knowledge>): FamilyMember[] {
   });
 }
 
-/** Growth counts only if the agent lists no processes and the file does not say that the work is over. */
+/** A file's growth counts as work only if the agent keeps no process list and the file shows no end. */
 function stillWorking(
   { reader, seenWorking }: JudgeInput,
   members: readonly FamilyMember[],

@@ -11,7 +11,7 @@ const LEAST_MS = 100;
 const TICK_MS = 10;
 /** Grace period after a write: until it is over, a missing process does not mean the session has stopped. */
 const RECENT_MS = 5 * 60_000;
-/** How long growth counts as work when the agent keeps a list and no process is listed. */
+/** How long growth counts as work if the agent keeps a process list but names no process for the session. */
 const UNLISTED_MS = 2 * 60_000;
 
 interface Listed {
@@ -49,7 +49,7 @@ export class LiveList {
     return this.#ask(reading);
   }
 
-  /** Returns when a list last named no process for a session; null if one is listed or no list was read. */
+  /** Returns when a list without this session was last read; null if it is listed or no list was read. */
   async absentSince(format: string, rootId: string): Promise<number | null> {
     const kept = this.#kept.get(format);
     return kept === undefined || isAmong(await kept.sessions, rootId) ? null : kept.at;
@@ -123,7 +123,7 @@ export async function noticeGrowth(
     () => Date.now(),
   );
   if (found !== null) member.found = { ...found, changedAt: Math.max(found.changedAt, writtenAt) };
-  // Nobody saw the file grow before its first read, so only a recent write counts.
+  // At the first read nobody has seen the file grow, so only a recent write counts.
   if (at.readBytes === 0 && Date.now() - writtenAt > GROWN_MS) return;
   const rootId = rootIdOf(context, { familyKey, known: at.known });
   const absentSince = await context.live.absentSince(at.reading.reader.format, rootId);
@@ -178,7 +178,7 @@ function writtenAtOf({ catalog }: Context, familyKey: string): number {
   return Math.max(0, ...catalog.family(familyKey).map(({ found }) => found?.changedAt ?? 0));
 }
 
-/** The writer is listed now, so from here on the list decides. */
+/** The process that writes the family's files is listed now, so from now on the list decides. */
 function nowListed({ catalog, grown }: Context, familyKey: string): void {
   for (const { key } of catalog.family(familyKey)) {
     const growth = grown.get(key);

@@ -15,20 +15,20 @@ export interface ReadRequest {
   readonly known: Knowledge | undefined;
   readonly isLive: boolean;
   readonly signal: AbortSignal;
-  /** Returns the session for the entries of a sub-agent inside this file, and creates it if there is none. */
+  /** Returns the session of a sub-agent whose entries are in this file; creates it if there is none. */
   readonly inside: (agentId: string, batch: ReadBatch) => Promise<Member>;
   readonly rewritten: RewrittenFiles;
-  /** Drops the entries that another session already has, if this one continues it. */
+  /** Drops entries that another session already has; null unless this session continues another one. */
   readonly prefixFilter: PrefixFilter | null;
   readonly onBytes: (bytesRead: number) => void;
 }
 
 const ENTRIES_MAX = 160;
 const BODY_BYTES_MAX = 256 * 1024;
-/** After this many bytes the read position is saved; after a crash nothing before it is read again. */
+/** The read position is saved each time this many bytes are read. After a crash, reading continues there. */
 const KEEP_BYTES = 8 * 1024 * 1024;
 const BAD_KEPT_MAX = 5;
-/** A longer line is skipped. Memory holds the longest line twice, and that is the peak of an import. */
+/** Longer lines are skipped. The longest line is in memory twice, and that is the peak of an import. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Reads a file from the last position and sends the new entries to the store. */
@@ -76,7 +76,10 @@ export function recordOf({ facts, inline, place, badCount, bad }: Knowledge) {
   } satisfies Partial<HistoryRecord>;
 }
 
-/** Keeps the first few bad lines, and one that was too long, because it may contain the session's state. */
+/**
+ * Keeps the first few bad lines, and one line that was too long, because that line may contain the session's
+ * state.
+ */
 function badAfter(before: Bad, batch: ReadBatch): Bad {
   const all = [...before.bad, ...batch.bad.map((line) => ({ ...line }))];
   const kept = all.slice(0, BAD_KEPT_MAX);
@@ -124,7 +127,7 @@ class Sender {
     }
   }
 
-  /** Where a session continues from an earlier point, a notice of the entries left behind comes first. */
+  /** When the agent went back to an earlier point, a notice about the entries left behind comes first. */
   #inOrder(batch: ReadBatch): Map<string | null, ImportedEntry[]> {
     const { entries, leftBehind } = batch;
     const bySession = new Map<string | null, ImportedEntry[]>();
@@ -177,12 +180,12 @@ function* slicesOf(entries: readonly ImportedEntry[]): Generator<ImportedEntry[]
 
 const RECENT_MAX = 512;
 const WORDS_MAX = 60;
-/** More than is shown, so that a secret across the cut is still complete when it is redacted. */
+/** Longer than the shown excerpt, so that a secret across the cut is still whole when it is redacted. */
 const LOOKED_AT_MAX = 600;
 
 /** The beginnings of the last entries, so that a notice can quote the first entry that was left behind. */
 class Recent {
-  /** The words are bytes, because a substring would keep the whole string in memory. */
+  /** `words` is a buffer, because a substring would keep the whole string in memory. */
   readonly #entries: { ref: string; inlineId: string | null; words: Buffer }[] = [];
 
   add({ ref, inlineId, body }: HistoryEntry): void {
@@ -190,7 +193,7 @@ class Recent {
     if (this.#entries.length > RECENT_MAX * 2) this.#entries.splice(0, RECENT_MAX);
   }
 
-  /** Returns the first words after the point that the agent went back to; null if that is too far back. */
+  /** Returns the beginning of the first entry left behind; null if it is not among the recent entries. */
   after({ afterRef, inlineId }: LeftBehind): string | null {
     const at = this.#entries.findLastIndex((entry) => entry.ref === afterRef && entry.inlineId === inlineId);
     if (at < 0) return null;

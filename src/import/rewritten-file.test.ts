@@ -27,7 +27,7 @@ async function texts(home: Importing, agentId: string): Promise<string[]> {
   );
 }
 
-/** Returns a prompt as a file with numbered records has it. */
+/** Returns a prompt as it is written in a file with numbered records. */
 function asked(second: number, text: string): Row[] {
   const item = { type: "UserMessage", id: `u${second}`, content: [{ type: "text", text }] };
   return [userItem(second, text), event(second, "item_completed", { thread_id: T, item })];

@@ -52,7 +52,7 @@ export function newRow(
   };
 }
 
-/** Returns all fields that may change as its file, or its family, grows. */
+/** Returns all fields that may change when the session's file or its family grows. */
 export function rowPatch(row: RowInput, at: { agent: string; node: string; now: number }) {
   const { facts, judgement, parentId, depth, changedAt } = row;
   const lastActivityAt = Math.round(facts.lastAt ?? changedAt);
@@ -93,7 +93,9 @@ export function rowPatch(row: RowInput, at: { agent: string; node: string; now: 
   } satisfies Partial<SessionRecord>;
 }
 
-/** Redacts the texts that come from an agent's file; the reader itself makes all other fields. */
+/**
+ * Redacts the texts that come from an agent's file. Other fields need no redaction: the reader makes them.
+ */
 export function redactFacts(facts: SessionFacts): SessionFacts {
   return {
     ...facts,

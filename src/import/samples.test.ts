@@ -96,7 +96,7 @@ describe("what agents left on disk, through the API", () => {
     for (const { id } of projects) {
       const inProject = (await importing.sessions()).filter(({ parentId }) => parentId === null);
       for (const session of inProject) {
-        // The session belongs to another project.
+        // The request fails if the session belongs to another project.
         const answer = await importing.client
           .projectSession({ projectId: id, sessionId: session.id, limit: 1000 })
           .catch(() => null);
@@ -224,7 +224,7 @@ async function everyPath(root: string): Promise<string[]> {
   return names.map((name) => path.join(root, name)).toSorted((a, b) => b.length - a.length);
 }
 
-/** Returns names, sizes, times, modes and contents. */
+/** Returns the names, sizes, times, modes and contents of everything below a folder. */
 async function printOf(root: string): Promise<Record<string, string>> {
   const prints: Record<string, string> = {};
   for (const each of await everyPath(root)) {

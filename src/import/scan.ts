@@ -73,7 +73,8 @@ export async function scanNear(
     );
     for (const found of inFolder) {
       const member = context.catalog.members.get(found.key);
-      // Only a full scan sees both places, so only it can distinguish a move from a copy.
+      // A session at a new path was moved or copied. Only a full scan sees both paths and can distinguish the
+      // two.
       if (member !== undefined && member.path !== found.path) continue;
       if (member === undefined || isToBeGlanced(context, member, found)) fresh.push({ found, reading });
       else if (notice(context, member, { found, changes })) unread.push(member);
@@ -98,7 +99,7 @@ function foldersNear({ readings }: Context, files: Iterable<string>) {
   return { folders: [...folders.values()], isEnough };
 }
 
-/** Returns files with a problem; null if a root was not listed, so files missing there may still exist. */
+/** Returns files with a problem. Null if a root was not listed: files missing from it may still exist. */
 async function findAll(
   { progress, signal, tasks, setAside }: Context,
   { reader, roots }: Reading,
@@ -193,7 +194,7 @@ async function takeNew(
     try {
       added.push(...(await context.catalog.alone(familyKey, adding)));
     } catch (error) {
-      // Treats them as not found: the next scan tries again, and the other families continue.
+      // Treats these sessions as not found, so that the next scan tries them again; other families continue.
       for (const { found } of discoveries) context.catalog.drop(found.key);
       context.progress.scan.error = asError(error).message;
     }
@@ -224,7 +225,7 @@ async function lookInto(
   }
 }
 
-/** An empty file may be new; a file with unusable lines is not a session file. */
+/** Returns why a file is not a session file; null if it may be a new one without entries yet. */
 async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<string | null> {
   const nothing = `nothing in it is a session of ${reader.agent}`;
   for await (const { bad, badCount, bytesRead } of reader.read(found, null)) {
@@ -238,7 +239,7 @@ async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<str
   return null;
 }
 
-/** Finds the managed and attached sessions that files belong to: they leave files too. */
+/** Finds which files belong to managed or attached sessions, whose agents write files too. */
 async function ownSessions(
   context: Context,
   discoveries: readonly Discovery[],

@@ -16,7 +16,7 @@ const REST_TIMES = 4;
 const SELDOM_TIMES = 40;
 const RETRY_MS = 5_000;
 const TRIES_MAX = 5;
-/** A file that is read for the first time and was last written longer ago than this is not live. */
+/** At its first read, a file that was last written longer ago than this is not published live. */
 const OLD_MS = 5 * 60_000;
 const FOREIGN_MAX = 10_000;
 /** A new project with a new session and sub-agents creates this many folder levels at once. */
@@ -171,7 +171,7 @@ export class Scheduler {
       await this.#work.read(familyKey, ordered, kind === "changed");
       if (kind === "unread" && !catalog.family(familyKey).some(isOpen)) catalog.forget(familyKey);
     } catch (error) {
-      // If the cause is not temporary, the next scan finds the file again, so others need not wait for it.
+      // Tries again a few times, and other files do not wait. After that, the next scan finds the file again.
       if (kind === "unread" && tries < TRIES_MAX && !signal.aborted)
         this.#read(kind, members, { rank: 0, dueAt: Date.now() + RETRY_MS * tries, tries: tries + 1 });
       throw error;
@@ -212,7 +212,7 @@ export class Scheduler {
 
   /**
    * Agents keep other files beside their sessions and write to some of them constantly. A file in a folder
-   * without sessions that led to nothing once is left to the next full scan.
+   * without sessions is examined once; its later changes wait for the next full scan.
    */
   #isForeign(file: string): boolean {
     const folder = path.dirname(file);
@@ -223,14 +223,17 @@ export class Scheduler {
     return false;
   }
 
-  /** A session may end without writing to its file. Unread families are judged after they are read. */
+  /**
+   * Judges open sessions again, because a session may end without writing to its file. Unread families are
+   * judged after they are read.
+   */
   async #judgeOpen(): Promise<void> {
     const open = [...this.#context.catalog.members.values()].filter(isOpen);
     for (const familyKey of new Set(open.map((member) => member.familyKey)))
       if (!this.#members.unread.has(familyKey)) await this.#try(() => this.#work.judge(familyKey));
   }
 
-  /** Only working families can have stopped, and only doubted ones can turn out to be working. */
+  /** Judges only open families, which may have stopped, and doubted ones, which may be working after all. */
   async #probe(): Promise<void> {
     this.#probeLater();
     await this.#judgeOpen();

@@ -9,7 +9,7 @@ const fileOf = (id: string): string => `-w-app/${id}.jsonl`;
 
 const first = (): Transcript => new Transcript(S).user("Find the zebraword").says("Here is the zebraword");
 
-/** A session resumed into a new file, as older versions did. */
+/** A session resumed into a new file, as older versions of the agent did. */
 function resumed(): Transcript {
   const second = new Transcript(T);
   second.rows.push(...first().rows.map((row) => ({ ...row, sessionId: T })));

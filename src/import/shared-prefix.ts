@@ -6,7 +6,7 @@ import { refNumber } from "./identity.ts";
 import type { Discovery } from "./add-found.ts";
 import { continuesEntry } from "./to-entry.ts";
 
-/** Sessions looked up in the store per scan; the files of a first import are compared with each other. */
+/** How many sessions one scan looks up in the store. A first import needs none: it compares its own files. */
 const ASKED_MAX = 32;
 
 /**
@@ -44,7 +44,7 @@ export class SharedPrefixes {
   }
 }
 
-/** Drops the entries that another session already has from one that continues it. */
+/** For a session that continues another one: drops the entries that the other session already has. */
 export class PrefixFilter {
   readonly #refs: ReadonlySet<number>;
   readonly #sessionId: string;
@@ -55,7 +55,7 @@ export class PrefixFilter {
     this.#sessionId = sessionId;
   }
 
-  /** Returns the session's own entries, after a notice that names the session with the earlier ones. */
+  /** Returns the session's own entries, after a notice that names the session with the earlier entries. */
   own(entries: readonly ImportedEntry[]): readonly ImportedEntry[] {
     const own = entries.filter(({ ref }) => !this.#refs.has(ref));
     if (own.length < entries.length) this.#hasLeftOut = true;

@@ -26,7 +26,7 @@ function writeLargeDatabase(folder: string, messageCount: number): void {
   }
 }
 
-/** Returns the phase of the listing at the moment when a search finds another agent's transcript. */
+/** Returns whether the database is still being listed when a search finds another agent's transcript. */
 async function listingWhenFound(t: TestContext, messageCount: number): Promise<"listing" | "listed"> {
   const home = await startImporting(t);
   writeLargeDatabase(path.join(home.agents, ".local/share/opencode"), messageCount);

@@ -5,10 +5,10 @@ import { isInside } from "../system/folder.ts";
 
 /** Folders beyond this limit are not watched; periodic scans cover them. */
 const FOLDERS_MAX = 8_192;
-/** Linux cannot watch a whole tree: Node would create a watch for every single file. */
+/** Whether one watch covers a whole tree. On Linux, Node would create a watch for every single file. */
 const IS_TREE = process.platform === "darwin" || process.platform === "win32";
 
-/** Reports which files below some folders change. Advice only: the next scan finds what it misses. */
+/** Reports which files below some folders change. The next scan finds changes that the watch misses. */
 export class Watch {
   readonly #onChange: (file: string) => void;
   readonly #watchers = new Map<string, FSWatcher>();

@@ -66,7 +66,7 @@ export class Work {
           this.#sent.delete(key);
           this.#rewritten.forget(key);
         }
-        // The first error is the cause and is thrown below.
+        // `error` is the cause and is thrown below, so a later failure is ignored.
         await outbox.settle().catch(() => undefined);
         throw error;
       }
@@ -112,7 +112,10 @@ export class Work {
     await outbox.change([recordChange(member, record)]);
   }
 
-  /** First reads the session that this one continues; that session never waits for another. */
+  /**
+   * First reads the session that this one continues. This cannot deadlock, because that session never waits
+   * for another one.
+   */
   async #prefixFilterOf(member: Member): Promise<PrefixFilter | null> {
     const { sharedPrefixes, catalog, rpc } = this.#context;
     const kept = this.#prefixFilters.get(member.key);
@@ -136,7 +139,7 @@ export class Work {
   /** Reads large files one at a time: two of the longest lines at once would take too much memory. */
   #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
     const own = this.#long.then(work);
-    // The caller gets the error through `own`; the next read only waits for the end.
+    // The caller gets the error through `own`; the next read only waits until this one has ended.
     this.#long = own.catch(() => undefined);
     return own;
   }

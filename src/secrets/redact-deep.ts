@@ -3,8 +3,9 @@ import { hasFigure, isSecretValue, nameSays } from "./detect/name.ts";
 import { markOf, redact } from "./redact.ts";
 
 /**
- * Redacts every string within a value; its key counts as its name and is redacted too. A value without
- * secrets is not copied. Too deep levels are left out, because later code would overflow its stack.
+ * Redacts every string within a value. A string's key counts as its name, and keys are redacted too. A value
+ * without secrets is not copied. Levels that are nested too deep are left out, because later code would
+ * overflow its stack.
  */
 export function redactDeep<T>(value: T, clean: Clean = redact): T {
   return deep(value, null, { levels: DEPTH_MAX, clean }) as T;
@@ -59,7 +60,7 @@ function number(value: number, name: string | null): unknown {
   return says?.sure === "secret" ? markOf(says.kind) : value;
 }
 
-/** In a list of arguments a flag names the next item; in a list of headers a name does. */
+/** In a list of arguments, a flag names the next item; in a list of headers, a header's name does. */
 function list(values: readonly unknown[], name: string | null, walk: Walk): readonly unknown[] {
   let isChanged = false;
   const shown = commandLine(values).map((value, i) => {
@@ -80,12 +81,12 @@ function nameBefore(before: string, value: unknown): string | null {
   const isFlag = FLAG.test(before);
   if (!isFlag && !NAME.test(before)) return null;
   if (nameSays(before) === null && !HEADER.test(before)) return null;
-  // A list of names looks like names with their values, so after a name only a value with a digit counts.
+  // A plain list of names looks like names with values, so after a name only a value with a digit counts.
   const isValue = typeof value === "string" && hasFigure(value) && !/^[A-Z][A-Z0-9]*_[A-Z0-9_]*$/.test(value);
   return isFlag || isValue ? before : null;
 }
 
-/** The first words of a list of arguments; the name of the command is one of them. */
+/** The name of a command is among this many first items of a list of arguments. */
 const COMMAND_WORDS = 4;
 const ARGUMENTS_MAX = 64;
 
@@ -116,7 +117,7 @@ const PAIR_VALUE = /^(?:value|val|v|stringValue|plaintext|raw)$/;
 
 function record(value: Record<string, unknown>, name: string | null, walk: Walk): Record<string, unknown> {
   const keys = Object.keys(value);
-  // Most records hold no secret, and are not copied to find that out.
+  // The record is copied only when the first secret is found, because most records have none.
   let shown: [string, unknown][] | null = null;
   for (const [i, key] of keys.entries()) {
     const under = PAIR_VALUE.test(key) ? (pairName(value) ?? name ?? key) : key;

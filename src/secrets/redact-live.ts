@@ -1,14 +1,14 @@
 import { secretsIn, shownPart } from "./redact.ts";
 import { type Secret, Tail } from "./detect/shape.ts";
 
-/** How many characters already shown are kept, because names come before their values. */
+/** How many shown characters are kept for the next search, because a name comes before its value. */
 const CONTEXT_MAX = 512;
 /**
- * Most characters held back. A longer secret is shown as a mark, other text as it is. This also bounds the
- * time per piece, because all held text is searched at once.
+ * The most characters that are held back. A longer secret is shown as a mark, other text as it is. The limit
+ * also bounds the time per piece, because all held text is searched at once.
  */
 const HOLD_MAX = 96 * 1024;
-/** A private key is cheap to search and may be much longer. */
+/** The limit for a private key, which is cheap to search and may be much longer than other secrets. */
 const KEY_MAX = 320 * 1024;
 /** A longer word is shown before it ends, except for its last part, in which a secret may begin. */
 const WORD_MAX = 32 * 1024;
@@ -27,7 +27,7 @@ export class LiveRedactor {
   #lookAt = 0;
   /** The held text is an unfinished private key. */
   #isKey = false;
-  /** A secret longer than the limit was shown as its mark; the rest of its word belongs to it. */
+  /** A secret longer than the limit was shown as a mark; the rest of its word is still part of the secret. */
   #isInSecret = false;
 
   push(piece: string): string {
@@ -103,8 +103,8 @@ const ORDINARY = /^\s*\p{Lu}?\p{Ll}{0,15}[.,;:!?…)\]}"'»”’*_`]{0,4}\s*$/u
 const MARK_BEGUN = /\[redacted: [a-z0-9 .]{0,32}$/;
 
 /**
- * Returns where the last word begins. Blanks after it are held too, because the line may end there. A word
- * that begins before `from` counts from there.
+ * Returns where the last word begins, but never an index before `from`. Blanks after the word are held too,
+ * because the line may end there.
  */
 function lastWord(text: string, from: number): number {
   const mark = MARK_BEGUN.exec(text.slice(-48));

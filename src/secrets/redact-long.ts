@@ -57,7 +57,7 @@ function redactUpTo<T>(
   return { shown, long, chars };
 }
 
-/** Thrown within a write whose texts are too long to search there: search them outside, then retry. */
+/** Thrown within a write that has too much text to search. The caller searches it outside, then retries. */
 export class LongTexts extends Error {
   readonly texts: readonly string[];
 
@@ -69,7 +69,8 @@ export class LongTexts extends Error {
 
 /**
  * The search budget of the current write, and the long texts that were redacted before it began. A write
- * cannot pause, and the texts it redacts are known only once it runs.
+ * cannot pause to redact long texts, but knows its texts only once it runs: it then throws `LongTexts` and is
+ * retried.
  */
 class WriteRedactions {
   readonly #known = new Map<string, { shown: string; users: number }>();
@@ -77,7 +78,7 @@ class WriteRedactions {
   #open = 0;
   #unlimited = 0;
 
-  /** `isLimited`: the write may throw `LongTexts` for its texts. */
+  /** `isLimited`: the write throws `LongTexts` if it has too much text. */
   open(isLimited: boolean): void {
     this.#open += 1;
     if (!isLimited) this.#unlimited += 1;

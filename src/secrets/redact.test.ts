@@ -142,7 +142,7 @@ it("twice is as once, whatever stands there", () => {
   );
 });
 
-/** Each is repeated to a megabyte; a search that is not linear would take hours. */
+/** Each text is repeated up to a megabyte; a search that is not linear would take hours. */
 const REPEATED = [
   ..."sk-|eyJ|-eyJ|eyJaaaaaaaa.|0123456789abcdef|12345678:|M|ghp_|SG.|.atlasv1.|1Q~|\\n|password=|password=\"|password='".split(
     "|",

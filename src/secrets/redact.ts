@@ -45,7 +45,7 @@ export function markOf(kind: string): string {
 export const GIVEN_AWAY =
   /p(?:ass|wd)|s(?:ecret|ig(?:nature)?=)|token|key|c(?:red|ookie|url)|auth|m(?:nemonic|ysql|ariadb)|jwt|_p(?:w|at)|bearer|identified|redis-cli|login|ngrok|sql(?:plus|ldr)|expdp|impdp|rman/i;
 
-/** Returns all secrets and marks of a text. `tail` gets the index from which it may be unfinished. */
+/** Returns all secrets and marks of a text. `tail` gets the index from which the text may be unfinished. */
 export function secretsIn(text: string, tail: Tail | null): Spans {
   const isGivenAway = GIVEN_AWAY.test(text);
   const known = new Spans([
@@ -66,7 +66,7 @@ function marksIn(text: string): Secret[] {
   return found.map(({ index, 0: mark }) => ({ start: index, end: index + mark.length, kind: null }));
 }
 
-/** How many times `max` is read, because hidden secrets make the text shorter. */
+/** Reads this many times `max`, because hiding secrets makes the text shorter. */
 const READ_AHEAD = 8;
 
 /** Returns the first characters of a text, redacted before the cut: a cut secret no longer looks like one. */

@@ -10,14 +10,14 @@ import { silentLog } from "../../log.ts";
 
 export interface HomeSetup {
   readonly config?: Record<string, unknown>;
-  /** A new one if none is given. */
+  /** The agents' home folder; a new one if none is given. */
   readonly agents?: string;
   readonly home?: string;
 }
 
 const endsByTest = new WeakMap<TestContext, (() => Promise<void>)[]>();
 
-/** Hooks run in the order they were added: every daemon of a test ends before the first folder is removed. */
+/** Hooks run in the order they were added, so every daemon of a test ends before a folder is removed. */
 function endsOf(t: TestContext): (() => Promise<void>)[] {
   const known = endsByTest.get(t);
   if (known !== undefined) return known;
@@ -107,7 +107,7 @@ export function following(t: TestContext, { client }: Importing): { events: Even
       if (item.type === "event") events.push(item.event);
     }
   };
-  // The end of the test closes the feed.
+  // The end of the test closes the feed, which rejects `follow`.
   const done = follow().catch(() => undefined);
   t.after(async () => {
     ending.abort();

@@ -1,7 +1,7 @@
 export interface ImportTask {
   readonly format: string;
   readonly path: string;
-  /** The session's key and the stamp of its file; null when a folder is listed. */
+  /** The session's key and the stamp of its file; both are null when the task lists a folder. */
   readonly key: string | null;
   readonly stamp: string | null;
 }
@@ -32,13 +32,14 @@ export class CurrentTasks {
   run<T>(task: ImportTask, work: () => Promise<T>): Promise<T> {
     if (!this.#isCareful) return this.#recorded(task, work);
     const own = this.#last.then(() => this.#recorded(task, work));
-    // The next task only waits for this one; the caller handles the failure.
+    // The next task only waits for this one to end; the caller handles a failure.
     this.#last = own.catch(() => undefined);
     return own;
   }
 
   async #recorded<T>(task: ImportTask, work: () => Promise<T>): Promise<T> {
-    // With more tasks than slots, a task is not recorded. In careful mode there is only one task.
+    // If no slot of the memory is free, the task is not recorded. In careful mode there is only one task, so
+    // a slot is always free.
     const index = this.#free.pop();
     if (index === undefined) return work();
     const slot = this.#slots[index] as Uint8Array;

@@ -5,8 +5,8 @@ import type { EntryBatch, MemberChange, StoreSide } from "./protocol.ts";
 const AHEAD_MAX = 12;
 
 /**
- * Sends one family's writes to the store, in order, while reading continues. After a failed write none is
- * stored; `settle` reports the failure.
+ * Sends one family's writes to the store, in order, while reading continues. After a failed write, no later
+ * write is stored; `settle` reports the failure.
  */
 export class Outbox {
   readonly #rpc: ThreadRpc<StoreSide>;
@@ -28,7 +28,7 @@ export class Outbox {
     return this.#send(this.#rpc.ask("change", changes));
   }
 
-  /** Rejects with the first failure; after that the store accepts writes for these trees again. */
+  /** Waits for all writes. After a failure, reopens these trees for writes in the store, then rejects. */
   async settle(): Promise<void> {
     await Promise.all(this.#ahead);
     const failure = this.#failure;
@@ -38,7 +38,7 @@ export class Outbox {
     throw failure;
   }
 
-  /** Resolves when there is room for more. */
+  /** Resolves when there is room for another write. */
   async #send(asked: Promise<void>): Promise<void> {
     const sent: Promise<void> = asked
       .catch((error: unknown) => void (this.#failure ??= error as Error))

@@ -33,7 +33,7 @@ export interface OwnSession {
   readonly scope: string;
 }
 
-/** A newly found file. `session` is null when it is not imported. */
+/** A newly found file. `session` is null when the file is not imported. */
 export interface NewMember {
   readonly record: NewHistory;
   readonly session: SessionRecord | null;
@@ -45,7 +45,7 @@ export interface EntryBatch {
   readonly sessionId: string;
   readonly rootId: string;
   readonly entries: readonly ImportedEntry[];
-  /** True: each entry is announced by itself as it comes. False: as one range. */
+  /** True: each entry is announced separately. False: the whole batch is announced as one range. */
   readonly isLive: boolean;
   readonly lineage: Lineage;
 }
@@ -61,7 +61,7 @@ export interface MemberChange {
   readonly no: number;
   readonly rootId: string;
   readonly record: Partial<HistoryRecord>;
-  /** Null when it has no session in the store, or when nothing about it has changed. */
+  /** Null when the member has no session in the store, or when nothing about that session has changed. */
   readonly session: { readonly id: string; readonly patch: Partial<SessionRecord> } | null;
 }
 

@@ -21,7 +21,9 @@ export class Restarts {
     return [...this.#setAside.values()];
   }
 
-  /** One task at a time, because it is unknown which of several tasks the thread died on. */
+  /**
+   * The thread runs one task at a time, because it died on one of several tasks and it is unknown on which.
+   */
   get isCareful(): boolean {
     return this.#isCareful;
   }
@@ -41,7 +43,7 @@ export class Restarts {
     return Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** (this.#deathCount - 1));
   }
 
-  /** A caller requests an import: everything is tried again. */
+  /** Used when a caller requests an import: everything that was set aside is tried again. */
   retryAll(): void {
     this.#setAside.clear();
   }

@@ -28,7 +28,7 @@ const ENCODED =
   /%3A%2F%2F(?:[^\s"'`<>&%]|%(?!2F|3A|40)){0,128}%3A((?:[^\s"'`<>&%]|%(?!2F|3A|40)){1,256})(?=%40)/gi;
 const ORACLE = /jdbc:oracle:\w{1,8}:[^\s"'`/@:\\]{1,128}\/([^\s"'`@\\]{1,256})(?=\\{0,2}@)/gi;
 
-/** A text without `sign` has no match. Each match of `pattern` ends with the password. */
+/** Every match contains `sign`, so a text without it is not searched. A match ends with the password. */
 function matching(text: string, sign: string, pattern: RegExp): Secret[] {
   if (!text.includes(sign)) return [];
   return [...text.matchAll(pattern)].flatMap(({ index, 0: whole, 1: password = "" }) => {
@@ -37,7 +37,7 @@ function matching(text: string, sign: string, pattern: RegExp): Secret[] {
   });
 }
 
-/** Text from another session has a backslash before every at sign, in JSON two. */
+/** Text from other sessions has a backslash before every `@`, and two backslashes inside JSON. */
 const AUTHORITY = /(?:\[redacted: [a-z0-9 .]{1,32}\]|[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
 /** The rest of a password that contains `/`, `?` or `#`; but `?name=` begins a query. */
 const ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@]{0,256}(?=\\{0,2}@)/y;
@@ -50,7 +50,7 @@ function userEnd(text: string, start: number, isDatabase: boolean): number | nul
   const found = authority.lastIndexOf("@");
   if (found !== -1) return start + authority.slice(0, found).replace(/\\{1,2}$/, "").length;
   const end = start + authority.length;
-  // The address is cut off before its host; a cut port number is not a password.
+  // The address is cut off before its host. The text after `:` is a password, unless it is a cut port number.
   if (authority.endsWith("…") && /:(?!\d{0,5}…)/.test(authority)) return end - 1;
   if (!/^[^:]*:(?!\d{0,5}$)/.test(authority) || !/[/?#]/.test(text[end] ?? "")) return null;
   const address = isDatabase ? ADDRESS : WEB_ADDRESS;

@@ -1,7 +1,9 @@
 import { stick } from "./separator.ts";
 import type { Secret, Tail } from "./shape.ts";
 
-/** The end of a private key's first or last border line; PuTTY files have a different header. */
+/**
+ * The end of a private key's first or last border line. PuTTY files have a `Private-Lines` header instead.
+ */
 const BORDER = /PRIVATE KEY(?: BLOCK)?(?:-{4,5}| ----)|Private-Lines: \d{1,4}/g;
 const HEAD = /-{2,5} ?BEGIN [A-Z0-9 ]{0,40}$/;
 const FOOT = /-{2,5} ?END [A-Z0-9 ]{0,40}$/;
@@ -52,7 +54,7 @@ export function keyBlocksIn(text: string, tail: Tail | null): Secret[] {
   return found;
 }
 
-/** A border line that has only begun at the end of the text, or the start of PuTTY's header. */
+/** An unfinished border line or PuTTY header at the end of the text. */
 const BEGUN = /-{1,6} ?(?:[A-Z][A-Z0-9 ]{0,60}-{0,5})?$|Private-Lines:? ?\d{0,4}$/;
 
 /** Holds back lines that may turn out to be a key once its last border line arrives. */

@@ -8,7 +8,9 @@ export const HINT = /pass|pwd|secret|token|key|cred|auth|cookie|mnemonic|jwt|_pw
 /** How many characters around a hint can belong to its name. */
 const NAME_MAX = 64;
 
-/** A value's range. `spelled`: in environment-variable, URL or flag syntax, so never source code. */
+/**
+ * A value's range. `spelled`: the value is in environment-variable, URL or flag syntax, so it is never code.
+ */
 interface Field {
   readonly start: number;
   readonly end: number;
@@ -16,7 +18,7 @@ interface Field {
   readonly spelled: boolean;
 }
 
-/** Finds values by the name before them, in any syntax. `known`: secrets found by shape, and marks. */
+/** Finds values by the name before them, in any syntax. `known`: marks, and secrets found by other means. */
 export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[] {
   const found: Secret[] = [];
   let at = 0;
@@ -41,7 +43,7 @@ function nameAt(text: string, hint: number, known: Spans): Name {
   // After a backslash the letter is part of a JSON escape such as `\n`, not of the name.
   if (start < hint && text[start - 1] === "\\" && /[nrtbf]/.test(text[start] as string)) start += 1;
   let end = run(text, hint, { is: isName, max: NAME_MAX });
-  // Known secrets are not part of the name either.
+  // Known secrets are not part of the name.
   for (const each of known.within(start, end)) {
     if (each.end <= hint) start = each.end;
     else end = Math.min(end, each.start);
@@ -60,7 +62,7 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   const { start, end, quoted, spelled } = field;
   // A quoted value of several words may continue after the end of the text.
   if (quoted && end === text.length && named.sure === "secret") tail?.hold(start);
-  // A value that contains an unfinished key may continue as well.
+  // A value that contains an unfinished private key may also continue after the end of the text.
   if (tail !== null && tail.from > start && tail.from <= end) tail.hold(start);
   if (known.has(field)) return null;
   const context = { quoted, spelled, next: follows(text, end, known) };
@@ -72,12 +74,12 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   return isRest || isSecretValue(named, rest, context) ? { start, end, kind: named.kind } : null;
 }
 
-/** Returns whether a part looks like a secret, or the value begins with a mark, which may be forged. */
+/** Whether a part of the value is a known secret, or the value begins with a mark, which may be forged. */
 function isPartKnown({ start, end }: Field, known: Spans): boolean {
   return known.within(start, end).some((each) => each.kind !== null || each.start === start);
 }
 
-/** Leaves out known secrets, so that the judgement is the same before and after they are hidden. */
+/** Leaves out known secrets, so that a value is judged the same before and after they are hidden. */
 function without(text: string, { start, end }: Field, known: Spans): string {
   if (known.all.length === 0) return text.slice(start, end);
   let rest = "";
@@ -121,7 +123,7 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   return typed(text, separator.value, known) ?? valueAt(text, separator.value, { known, spelled, isLine });
 }
 
-/** Returns a YAML block, or a quoted value that is not itself the name of another value. */
+/** Returns the value below: a YAML block, or a quoted value that is not itself the name of another value. */
 function valueBelow(text: string, at: number, known: Spans): Field | null {
   const block = blockAt(text, at, known);
   if (block !== null) return { ...block, quoted: true, spelled: false };
@@ -188,7 +190,7 @@ function valueAt(
   return end > at ? { start: at, end, quoted: false, spelled } : null;
 }
 
-/** Returns the end of a run, which includes known secrets and marks, even a mark with a space. */
+/** Returns where a value ends. Known secrets and marks belong to the value, even a mark with a space. */
 function runOver(
   text: string,
   start: number,
@@ -227,7 +229,7 @@ function follows(text: string, end: number, known: Spans): "end" | "word" | "cod
   return /[A-Za-z0-9]/.test(char) ? "word" : "code";
 }
 
-/** `Uid=sa;Pwd=…`: alone, PWD is the working directory. */
+/** `Uid=sa;Pwd=…` has a password. Without another field before it, PWD is the working directory. */
 function connection(text: string, { text: name, start, end }: Name): Named | null {
   const isPart =
     text[end] === "=" &&
@@ -236,7 +238,7 @@ function connection(text: string, { text: name, start, end }: Name): Named | nul
   return isPart ? { sure: "secret", kind: "password" } : null;
 }
 
-/** A signed address: anyone who has the signature may use it. */
+/** A signed address: anyone who has the signature may use the address. */
 function signature(text: string, { text: name, start }: Name): Named | null {
   const isSigned = /[?&;]/.test(text[start - 1] ?? "") && /(?:^|-)(?:sig|signature)$/i.test(name);
   return isSigned ? { sure: "key", kind: "signature" } : null;

@@ -25,7 +25,7 @@ const SECRET_RUN_TOGETHER = /^(?:client|app|api|consumer|shared|webhook|auth|jwt
 /** Kinds of tokens that give no access. */
 const HARMLESS_TOKEN =
   /^(?:page|next|prev|previous|continuation|cancel|cancellation|end|start|first|last|stop|eos|bos|eot|pad|unk|mask|sep|cls|special|per|each|input|output|prompt|completion|current|peek|syntax|lexer|parser|abort)$/;
-/** Words before "key" that make it one that gives access. */
+/** Words that, before "key", mean a key that gives access. */
 const KEY_OPENS =
   /^(?:api|access|secret|private|encryption|encrypt|decryption|signing|sign|auth|account|master|service|deploy|shared|admin|webhook|storage|subscription|management|consumer|application|hmac|aes|jwt|license|root|client|server|app|ssh|gpg|rsa|ingest|license|write|read|integration|developer|publish)$/;
 const KEY_HARMLESS =
@@ -52,7 +52,7 @@ function meaningOf(name: string): Named | null {
   return wordsSay(words, isLoud) ?? oneOfSeveral(words, isLoud);
 }
 
-/** Suffixes that only say which of several it is: `DB_PASSWORD_PROD`, `TOKEN_2`, `SECRET_KEY_BASE`. */
+/** Suffixes that only distinguish several secrets: `DB_PASSWORD_PROD`, `TOKEN_2`, `SECRET_KEY_BASE`. */
 const WHICH =
   /^(?:\d+|v|prod|production|dev|development|staging|stage|stg|test|testing|qa|uat|local|live|sandbox|demo|base|new|old|current|previous|prev|primary|secondary|backup|ro|rw)$/;
 const PLURAL = /^(?:passwords|tokens|keys|secrets|apikeys)$/;
@@ -100,7 +100,7 @@ function wordsSay(words: readonly string[], isLoud: boolean): Named | null {
 /** Placeholders for a value and references to one; neither is a secret. */
 const PLACEHOLDER =
   /^(?:\*+|x{3,}|\.{2,}|…+|•+|-+|_+|\?+|\[[^\]]*\]?|<[^>]*>?|\{.*|%[\w()]*%?[sdv]?|\$[A-Za-z_]\w*|\$[{(].*|#\{.*|!\w+ .*|your[-_ ].*|my[-_](?:api|secret|token|password|key)[-_a-z]*|(?:op|vault|env|file|ref|secret|ssm|arn):.*|changeme|redacted|hidden|masked|example|placeholder|todo|none|null|nil|undefined|true|false)$/i;
-/** `$ecret12345` has more digits than the name of a variable. */
+/** `$ecret12345` is a password: the names of variables do not have that many digits. */
 const DOLLAR_WORD = /^\$(?=\w{0,64}[a-z])[A-Za-z_]{1,64}(?:\d{4}|\d{1,3}[A-Za-z]{1,64}\d)\w*$/;
 const TYPE =
   /^(?:string|number|boolean|bool|str|int|integer|float|any|unknown|never|void|object|bytes|text|char|varchar|uuid|date|none|null|nil|undefined|true|false|yes|no|on|off|required|optional|empty|default|plain|hidden|masked|secret|password|passwd|pass|pwd|token|key|self|this|value|data|input|string\[\]|symbol|bigint|function|required\w*)$/i;
@@ -170,7 +170,9 @@ function isWordyPath(text: string): boolean {
   return !parts.some((part) => isDrawn(part, 12)) && parts.filter((part) => isDrawn(part, 4)).length < 2;
 }
 
-/** Returns whether a part looks random: at least `lengthMin` long, in mixed case, and not made of words. */
+/**
+ * Whether a part looks random: at least `lengthMin` long, in mixed case, with a digit or not made of words.
+ */
 function isDrawn(part: string, lengthMin: number): boolean {
   const isMixed = part.length >= lengthMin && /[a-z]/.test(part) && /[A-Z]/.test(part);
   return isMixed && (/\d/.test(part) || !isWords(part));
@@ -190,7 +192,7 @@ function isUnlikeAnyWord(text: string, lengthMin: number): boolean {
   return !/[/\\]|^[\d.]+[a-z]{0,5}$|\.[a-z]{1,5}$/i.test(text);
 }
 
-/** `SomeLongNameOfAThing`: its capitals are where words begin. */
+/** `SomeLongNameOfAThing` is made of words: its capital letters begin them. */
 function isWords(text: string): boolean {
   const words = text.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
   return text.length / words.length >= 3.5;

@@ -1,7 +1,7 @@
 import type { Spans } from "./shape.ts";
 import { BLANKS_MAX, isBlank, type Name, run, stick } from "./separator.ts";
 
-/** How many characters before a name are searched for its keyword. */
+/** How many characters before a name are searched for a keyword such as `ENV`. */
 const BEFORE_MAX = 32;
 const PAIR_NAME = /(?:name|key|variable|id)\\{0,3}["'`]?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}["'`]?$/i;
 const PAIR_VALUE =

@@ -34,7 +34,7 @@ export function separatorBehind(text: string, nameEnd: number): Separator | null
   return { sign: sign.replace(/^[?!]:/, ":"), value, isTight, quotedName: closed > nameEnd };
 }
 
-/** `**Password:** …`: the bold text ends after the sign. */
+/** `**Password:** …`: skips the asterisks that end the bold text after the colon. */
 function bold(text: string, at: number): number {
   return text[at] === "*" ? stick(/\*{1,2}(?=[ \t])/y, text, at) : at;
 }

@@ -5,10 +5,12 @@ export interface Secret {
   readonly kind: string | null;
 }
 
-/** Marks of hidden secrets. A mark with more text after it may be forged, and protects nothing. */
+/**
+ * Marks of hidden secrets. A mark with more text after it may be forged, so it does not protect that text.
+ */
 export const MARK = /\[redacted: [a-z0-9 .]{1,32}\]/g;
 
-/** The index from which a text may be unfinished: text after it could still become part of a secret. */
+/** Text from this index on may still become part of a secret when more text arrives. */
 export class Tail {
   from = Infinity;
 
@@ -37,7 +39,7 @@ export class Spans {
     return found !== undefined && found.start <= place ? found : null;
   }
 
-  /** Extends a value that would end inside a range; `next` returns where it ends after that range. */
+  /** If a value would end inside a range, `next` searches for the value's end again after that range. */
   past(valueEnd: number, next: (from: number) => number): number {
     let end = valueEnd;
     for (let over = this.covering(end); over !== null && over.start < end; over = this.covering(end)) {
@@ -72,8 +74,8 @@ export class Spans {
 
 /**
  * Shapes of vendors' keys. Each has a prefix that nobody writes by chance, or a distinctive length and
- * alphabet. A pattern may have one unbounded run, only at its end, so that a failed match fails within a few
- * characters: this keeps the search linear.
+ * alphabet. A pattern may have one unbounded run, only at its end. A match that fails then fails within a few
+ * characters, which keeps the search linear.
  */
 const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
   ["google secret", String.raw`GOCSPX-[\w-]{16,}`],
@@ -132,10 +134,13 @@ const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
 /** Requires a digit or mixed case within 64 characters: `sk_test_environment` has neither. */
 const DRAWN = String.raw`(?=[A-Za-z_-]{0,64}\d|[a-z_-]{0,64}[A-Z][A-Z_-]{0,64}[a-z]|[A-Z][A-Z_-]{0,64}[a-z][a-z_-]{0,64}[A-Z])`;
 
-/** Not after `test_` and the like, where the letters are part of a name. After `MY_` they are a key. */
+/**
+ * Does not match after a lower-case word such as `test_`, where a key's prefix is part of a name. After `MY_`
+ * it begins a key.
+ */
 const NO_SNAKE = "(?<![a-z0-9]_)";
 
-/** Match only where a word begins: `task_test_…`, `desk-admin-…` and `highs_and_…` are file names. */
+/** These match only where a word begins: `task_test_…`, `desk-admin-…` and `highs_and_…` are file names. */
 const WHERE_A_WORD_BEGINS: typeof ANYWHERE = [
   ["anthropic key", String.raw`sk-ant-${DRAWN}[\w-]{12,}`],
   ["openai key", String.raw`sk-(?:proj|svcacct|admin|None)-${DRAWN}[\w-]{16,}`],
@@ -146,7 +151,7 @@ const WHERE_A_WORD_BEGINS: typeof ANYWHERE = [
   ["kinfold token", String.raw`kf[a-z]_${DRAWN}[\w-]{40,}`],
 ];
 
-/** Match only where a word begins, and not in images and checksums, which contain them by chance. */
+/** These match only where a word begins, and not in images and checksums, which contain them by chance. */
 const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
   ["openai key", String.raw`sk-[A-Za-z0-9]{20,}`],
   ["google key", String.raw`AIza[\w-]{35}(?![\w-])`],
@@ -184,7 +189,7 @@ const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
 const WORD_START = String.raw`(?<=^|[^A-Za-z0-9]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]{0,12}m)`;
 
 const either = (shapes: typeof ANYWHERE): string => shapes.map(([, pattern]) => pattern).join("|");
-/** Images and checksums are long runs that contain any short sequence by chance. */
+/** Not inside a long base64 run: images and checksums contain any short sequence by chance. */
 const NO_BASE64 = "(?<![A-Za-z0-9+/]{40})";
 const AT_WORDS = `${either(WHERE_A_WORD_BEGINS)}|${NO_BASE64}(?:${either(AT_A_WORD)})`;
 const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}(?:${AT_WORDS})`, "g");
@@ -225,7 +230,7 @@ function kindOf(text: string): string {
   return KINDS.find(({ whole }) => whole.test(text))?.kind ?? "key";
 }
 
-/** Every shape is at least this long and consists of these characters only. */
+/** Every shape is at least this long and consists only of the characters in `RUN_CODES`. */
 const RUN_MIN = 15;
 const RUN_CODES = new Uint8Array(128);
 for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./~+=:-") {
