@@ -7,7 +7,10 @@ import {
 } from "../test/support/attacks.ts";
 import { atMost, type Measurement, type Row } from "./measurement.ts";
 
-/** Attacks the daemon from one child and measures how long its main thread answers no other session. */
+/**
+ * Attacks the daemon from one child, and measures for how long the daemon's main thread does not answer the
+ * other sessions.
+ */
 export const attacks: Measurement = {
   name: "attacks",
   skip: () => (process.platform === "linux" ? false : "processor time of one thread is measured on Linux"),

@@ -13,9 +13,9 @@ const ROUNDS = 9;
 const WARM = 2;
 
 /**
- * Measures the time from the call that spawns a Codex child until its model is asked. For comparison, also
- * measures `codex exec` run by hand with the same home and model, and how long the adapter alone takes to
- * answer `initialize`. The three alternate.
+ * Measures the time from the call that spawns a Codex child until the child's first request to its model. For
+ * comparison, also measures `codex exec` run by hand with the same home and model, and how long the adapter
+ * alone takes to answer `initialize`. The three measurements alternate.
  */
 export const codexChild: Measurement = {
   name: "codex-child",

@@ -5,7 +5,7 @@ import { inTurn, median, ratio, timeMs } from "./sample.ts";
 
 const ROUNDS = 15;
 
-/** Measures from the start of the process until /api/health answers, on a home that has been used before. */
+/** Measures the time from the process start until /api/health answers, on a home that was used before. */
 export const coldStart: Measurement = {
   name: "cold-start",
   run: () =>

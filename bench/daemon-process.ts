@@ -83,7 +83,7 @@ export class DaemonProcess {
     await this.#until(() => answers(`${this.url}/api/health`, this.token));
   }
 
-  /** Resolves when every service is running and recovery has picked up the work that was left. */
+  /** Resolves when every service is running and recovery has taken over the previous daemon's turns. */
   async atWork(): Promise<void> {
     await this.#until(async () => readDaemonFile(this.#paths.daemonFile)?.pid === this.pid);
   }
@@ -149,7 +149,7 @@ function answers(url: string, token: string): Promise<boolean> {
       response.resume();
       resolve(response.statusCode === 200);
     });
-    // Nothing listens on the port yet: the caller asks again.
+    // Nothing listens on the port yet, so the caller tries again.
     request.on("error", () => resolve(false));
   });
 }

@@ -10,7 +10,10 @@ const ROUNDS = 5;
 const SESSIONS = 8;
 const EACH = 500;
 
-/** Runs agents that all write a lot, until every entry is durable and every turn has settled. */
+/**
+ * Measures how many entries are stored per second when several agents write a lot at once. The time runs
+ * until every turn has settled.
+ */
 export const entries: Measurement = {
   name: "entries",
   run: () =>

@@ -26,7 +26,10 @@ process.on("SIGTERM", () => {
   void daemon.stop().then(() => process.exit(0));
 });
 
-/** Lets a driver open the conversation of a process that has died: it starts a new one instead. */
+/**
+ * Wraps a driver so that a request to load a conversation starts a new one, because the in-process agent
+ * loses its conversations when the daemon is killed. Also reports each session's token to the parent process.
+ */
 function forgetful(driver: Driver): Driver {
   return {
     name: driver.name,
@@ -38,7 +41,7 @@ function forgetful(driver: Driver): Driver {
   };
 }
 
-/** A low limit keeps spawned children waiting, so that only the spawn is measured. */
+/** A low limit of running turns keeps spawned children waiting, so that only the spawn is measured. */
 function turnsMax(value: string | undefined): Partial<Pick<Config, "limits">> {
   return value === undefined ? {} : { limits: { ...benchConfig().limits, turnsMax: Number(value) } };
 }

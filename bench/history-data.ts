@@ -22,7 +22,7 @@ export interface HistoryData {
   readonly bytes: number;
   readonly longId: string;
   readonly linesId: string;
-  /** A sub-agent's file that may be appended to. */
+  /** A sub-agent's file to which the measurement appends rows. */
   readonly liveFile: string;
   readonly liveRow: (number: number) => string;
 }
@@ -103,7 +103,7 @@ function writeMain(
   return Buffer.byteLength(whole);
 }
 
-/** Writes work as agents do it: text, reads and edits of files, commands with long outputs. */
+/** Writes a sub-agent's typical work: text, reads and edits of files, commands with long outputs. */
 function writeSubagent(
   file: string,
   { id, agentId }: { id: string; agentId: string | null },

@@ -18,9 +18,7 @@ export async function inHome<T>(work: (paths: Paths) => Promise<T>): Promise<T> 
 
 const MANY = 1_000_000;
 
-/**
- * Returns a configuration with the limits out of the way, so that the kernel is measured and not its limits.
- */
+/** Returns a configuration whose limits are too high to take effect, so that only the kernel is measured. */
 export function benchConfig(more: Partial<Config> = {}): Config {
   const limits = {
     childrenMax: MANY,

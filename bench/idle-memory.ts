@@ -9,8 +9,8 @@ const ROUNDS = 3;
 const SETTLE_MS = 1_500;
 
 /**
- * Measures twice: right after the start, and after the first request, which loads the router and the
- * operations.
+ * Measures the daemon's memory twice: right after the start, and after the first request, which loads the
+ * router and the operations.
  */
 export const idleMemory: Measurement = {
   name: "idle-memory",

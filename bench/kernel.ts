@@ -31,8 +31,8 @@ export interface Kernel {
 }
 
 /**
- * Opens the real store and the operations over it, without an engine: calls are committed, and nothing reacts
- * to them.
+ * Opens the real store and the operations over it, without an engine: operations are committed, but no agent
+ * starts.
  */
 export async function openKernel(paths: Paths): Promise<Kernel> {
   const config = benchConfig();

@@ -37,7 +37,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   history,
   attacks,
 ];
-/** From this load per core on, other processes distort a measurement. */
+/** Above this load per core, other processes distort a measurement. */
 const BUSY = 1.5;
 const OUT = fileURLToPath(new URL("./out/latest.json", import.meta.url));
 

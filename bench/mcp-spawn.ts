@@ -11,8 +11,8 @@ const WARM = 10;
 const CHILDREN = 8;
 const PROMPT = "Look at the tests and report what is missing.";
 /**
- * With `inherit: brief`, a spawn waits until the agent's call is in the transcript, and here no agent makes a
- * call.
+ * A spawn with `inherit: brief` would wait until the agent's tool call is in the transcript. In this
+ * measurement no agent makes the call.
  */
 const INHERIT = "none";
 
@@ -63,7 +63,7 @@ async function family(
   for (let child = 0; child < CHILDREN; child += 2) {
     const overMcp = (): Promise<void> => spawnOverMcp(mcp, token, child);
     const overHttp = (): Promise<void> => spawnOverHttp(http, token, { id: session.id, child: child + 1 });
-    // The order alternates, because the second spawn meets a tree with one more child.
+    // The order alternates, because the second spawn of a pair works on a tree with one more child.
     const isMcpFirst = child % 4 === 0;
     if (isMcpFirst) taken.a.push(await timeMs(overMcp));
     taken.b.push(await timeMs(overHttp));

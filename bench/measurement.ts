@@ -18,7 +18,7 @@ export interface Goal {
 /** One measurement; each file of this folder defines one. Its figures can be compared only within one run. */
 export interface Measurement {
   readonly name: string;
-  /** Returns why it cannot be measured here, or false. */
+  /** Returns the reason why this machine cannot run the measurement, or false if it can. */
   skip?(): string | false;
   run(): Promise<readonly Row[]>;
 }

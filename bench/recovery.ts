@@ -8,11 +8,11 @@ import { median, timeMs } from "./sample.ts";
 const FAMILIES = 125;
 const CHILDREN = 7;
 const OPEN = FAMILIES * (CHILDREN + 1);
-/** A turn is resumed at most twice. */
+/** Number of kills per home: a turn is resumed at most twice. */
 const KILLS = 2;
 const HOMES = 2;
 
-/** Kills the daemon while every session is in a turn, and measures until all these turns have resumed. */
+/** Kills the daemon while every session is in a turn, and measures the time until all of them resume. */
 export const recovery: Measurement = {
   name: "recovery",
   async run() {

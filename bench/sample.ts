@@ -30,7 +30,7 @@ export async function inTurn(
   return taken;
 }
 
-/** Returns the median of each round's ratio: the two values of a round were measured under the same load. */
+/** Returns the median of the rounds' ratios, because the values of one round were measured under one load. */
 export function ratio(taken: { a: readonly number[]; b: readonly number[] }): number {
   return median(taken.a.map((value, at) => value / taken.b[at]!));
 }

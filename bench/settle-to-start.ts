@@ -11,7 +11,7 @@ const FAMILIES = 60;
 const WARM = 5;
 const CHILDREN = 8;
 
-/** Measures from the commit that settles a child until its idle parent's agent receives the callback. */
+/** Measures the time from the commit that settles a child until its idle parent's agent gets the callback. */
 export const settleToStart: Measurement = {
   name: "settle-to-start",
   run: () =>

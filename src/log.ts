@@ -14,11 +14,12 @@ export interface Log {
 const LEVELS = { debug: 20, info: 30, warn: 40, error: 50 } as const;
 type Level = keyof typeof LEVELS;
 
-/** Number of attempts to write to a full pipe, and the pause between them. */
+/** Number of attempts to write a line, because a pipe may be full. */
 const TRIES = 20;
+/** Pause after an attempt that found the pipe full. */
 const TRY_MS = 5;
 
-/** Opens a log that writes one line of JSON per call, before the call returns; without a path, to stderr. */
+/** Opens a log that writes one line of JSON per call, synchronously, to the path or else to stderr. */
 export function openLog(options: { level: Level; path: string | null }): Log {
   const file = options.path === null ? 2 : openFile(options.path);
   let lost = 0;

@@ -16,7 +16,8 @@ export class AgentProbe implements Service {
   }
 
   async run(): Promise<void> {
-    // Requests during a probe share the next one, because the running one may miss their change.
+    // Requests that arrive during a probe share the next probe, because the running probe may already have
+    // missed a newly installed program.
     const probe = sharedRun(() => this.#probe());
     this.#off = this.#deps.store.onProbe(() => (this.#last = probe()));
   }

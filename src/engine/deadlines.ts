@@ -3,7 +3,10 @@ import { askPerson, closeTrigger } from "../kernel/trigger.ts";
 import type { TriggerRecord, Tx } from "../store/port/store.ts";
 import type { EngineDeps } from "./deps.ts";
 
-/** Grace period after a start of the daemon: no deadline passes before people and parents could come back. */
+/**
+ * Grace period after a start of the daemon: until it is over, no deadline passes, so that people and parents
+ * have time to come back.
+ */
 const GRACE_MS = 60_000;
 
 /** Handles questions whose deadline has passed: asks a person as well, or answers with the stated default. */

@@ -4,11 +4,11 @@ import type { Driver } from "../drivers/port.ts";
 import type { Reaper } from "../system/process.ts";
 
 export interface UsageFiles {
-  /** Whether this kind of agent writes such a file. */
+  /** Whether this kind of agent writes a session file that records its usage. */
   covers(agent: string): boolean;
   /**
-   * Returns the total usage of the agent's session since it began; null while it is unknown. Reads only what
-   * was added since the last call. Never rejects.
+   * Returns the total usage of the agent's session since it began; null while it is unknown. Reads only the
+   * part of the file that was added since the previous read. Never rejects.
    */
   total(agent: string, agentSessionId: string): Promise<Usage | null>;
   /** Forgets how far the file has been read. */

@@ -27,7 +27,10 @@ export class Heartbeat implements Service {
   #busy: Promise<void> | null = null;
   #ticked: Beat = { wall: 0, monotonic: 0, runnable: 0 };
   #sleptMs = 0;
-  /** The sleep by which deadlines are being moved. `trees` are done, so a retry moves none of them twice. */
+  /**
+   * The sleep by which deadlines are being moved. `trees` has the trees that are already done, so that a
+   * retry moves no deadline twice.
+   */
   #moving: { readonly ms: number; readonly trees: Set<string> } | null = null;
   #renewed = 0;
   #startedAt = 0;
@@ -110,7 +113,7 @@ export class Heartbeat implements Service {
     for (const rootId of new Set([...open.keys(), ...asked.keys()])) {
       if (trees.has(rootId)) continue;
       const sessions = open.get(rootId) ?? [];
-      // No fence: it moves the deadlines of all open sessions of a tree.
+      // No fence: the write moves the deadlines of all open sessions of a tree.
       await store.write(rootId, async (tx) => {
         await moveDeadlines(tx, asked.get(rootId) ?? [], sleptMs);
         await pause(tx, sessions, sleptMs);

@@ -156,7 +156,7 @@ export class Importer implements Service {
     this.#timer.unref();
   }
 
-  /** If the store is what failed, only the log shows it until the next start of the thread. */
+  /** If the store itself has failed, only the log shows the failure until the thread starts again. */
   async #publishFailure(reason: string): Promise<void> {
     const { imports } = this.#deps.store;
     try {

@@ -220,7 +220,10 @@ async function steer({ engine, session, running, write }: World, result: "inject
   await steerQueued(engine.runner.runtime, slot);
 }
 
-/** Makes the agent retry, so that its silence is reported at once; its next update withdraws the report. */
+/**
+ * Makes the agent report a retry, so that its silence is reported at once. The agent's next update withdraws
+ * that report.
+ */
 async function beSilent({ engine: { runner, deps }, running }: World): Promise<void> {
   Object.assign(deps.config, { silenceMs: 0 });
   const { recorder } = await running();

@@ -15,8 +15,8 @@ const PAGE = 100;
 const SLICE = 100;
 
 /**
- * Removes entries beyond a scope's retention limits, and events of trees that have been idle for long, in
- * small writes. Sessions with an open round keep everything; every session keeps its place in the tree,
+ * Removes, in small writes, entries beyond a scope's retention limits and events of trees that have been idle
+ * for long. Sessions with an open round keep everything. Every session keeps its place in the tree, its
  * turns, results and receipts.
  */
 export class Retention implements Service {
@@ -72,7 +72,7 @@ export class Retention implements Service {
 
   async #pruneTree(rootId: string, of: { idleSince: number; xidBelow: number }): Promise<void> {
     for (let isDone = false; !isDone && !this.#isStopped;) {
-      // No fence: nobody writes a tree's events again once they are written.
+      // No fence: an event never changes after it was written.
       ({ isDone } = await this.#deps.store.write(rootId, (tx) =>
         tx.retention.pruneEvents({ ...of, limit: SLICE }),
       ));
@@ -117,7 +117,7 @@ export class Retention implements Service {
   async #measured(session: Prunable): Promise<number> {
     let { bytes } = session;
     for (let isDone = session.measuredTo >= session.entryCount; !isDone && !this.#isStopped;) {
-      // No fence: it counts stored bytes, regardless of which process runs the session.
+      // No fence: the write counts stored bytes, regardless of which process runs the session.
       const more = await this.#deps.store.write(session.rootId, (tx) =>
         tx.retention.measure(session.id, SLICE),
       );

@@ -7,8 +7,9 @@ import type { EngineDeps, Service } from "./deps.ts";
 const WRITE_MS = 500;
 const PAGE = 500;
 const TAIL_BYTES = 65_536;
-/** Bytes per read, and the line length after which other work gets its turn: entries may be long. */
+/** Maximum size of one read of entries, because entries may be long. */
 const READ_BYTES = 1024 * 1024;
+/** After a line longer than this, other work may run before the next line. */
 const LONG_CHARS = 65_536;
 /** Number of trees whose last written event is kept in memory. */
 const TREES_MAX = 1_000;
@@ -64,12 +65,12 @@ export class Rollout implements Service {
         if (this.#written.get(tree.rootId) === tree.seq) continue;
         if (!(await this.#tryTree(tree.rootId))) failed += 1;
       }
-      // The point is not moved, so the next pass finds the failed trees again.
+      // After a failure the point is not moved, so the next pass finds the failed trees again.
       if (failed > 0 || xmin === this.#xmin) return;
       await this.#keepPoint(xmin);
       this.#xmin = xmin;
-      // All events before the point are written. A forgotten tree with new events is compared with its files
-      // once.
+      // Forgetting the trees is safe, because all events before the point are written. When a forgotten tree
+      // gets new events, they are compared with its files once.
       if (this.#written.size > TREES_MAX) this.#written.clear();
     } catch (error) {
       this.#deps.log.error({ err: error }, "writing rollouts failed; retrying at the next commit");
@@ -95,7 +96,8 @@ export class Rollout implements Service {
     const known = this.#written.get(rootId);
     const first = known === undefined ? await feed.firstSince(rootId, this.#xmin) : known + 1;
     if (first === null) return;
-    // If this pass fails, the next one compares with the files, because the map no longer has the tree.
+    // The tree is entered again after its last page. If the pass fails before, the next pass compares the
+    // tree with its files.
     this.#written.delete(rootId);
     for (let after = first - 1; ;) {
       const page = await feed.ofTree(rootId, after, PAGE);
@@ -114,7 +116,7 @@ export class Rollout implements Service {
   async #append(sessionId: string, events: readonly EventRecord[], compare: boolean): Promise<void> {
     const { store, rolloutPath } = this.#deps;
     const session = await store.read.sessions.byId(sessionId);
-    // The agent's own file already holds an imported session.
+    // An imported session needs no rollout, because the agent's own file already has it.
     if (session === null || session.origin === "imported") return;
     const lines = await linesOf(store.read, session, events);
     const handle = await openFile(rolloutPath(session));
@@ -255,7 +257,8 @@ async function lastSeq(handle: FileHandle): Promise<number> {
     const match = /"seq":(\d+)/.exec(line.slice(0, 200));
     if (match !== null) return Number(match[1]);
   }
-  // The last line is longer than the tail: the whole file is read. This happens only once after a crash.
+  // The last line is longer than the tail, so the whole file is read. This is rare, because files are
+  // compared only when the tree's last written event is not in memory.
   const all = (await handle.readFile("utf8")).matchAll(/^\{"timestamp":"[^"]*","seq":(\d+)/gm);
   return [...all].reduce((max, match) => Math.max(max, Number(match[1])), 0);
 }

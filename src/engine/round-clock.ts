@@ -18,7 +18,10 @@ export async function resumeParked(deps: EngineDeps, now: number): Promise<void>
   }
 }
 
-/** Stops rounds whose own or an ancestor's time budget is used up; without a running turn they fail. */
+/**
+ * Enforces the time budgets of open rounds. When a round's own budget or an ancestor's is used up, its
+ * running turn is stopped; a round without a running turn fails at once.
+ */
 export async function stopOvertime(runtime: Runtime, now: number): Promise<void> {
   const { store } = runtime.deps;
   const timed = new Set(await store.read.sessions.timedTrees(store.node));
@@ -38,7 +41,10 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
   }
 }
 
-/** Excludes downtime, counted from the last activity in each tree, from time budgets and deadlines. */
+/**
+ * Excludes the time in which no daemon ran from time budgets and deadlines. That time is counted from the
+ * last activity in each tree.
+ */
 export async function forgetDowntime(deps: EngineDeps): Promise<void> {
   const { store } = deps;
   const open = await store.read.sessions.withOpenRound(store.node);
@@ -52,7 +58,7 @@ export async function forgetDowntime(deps: EngineDeps): Promise<void> {
     const lastSign = Math.max(...tree.map((each) => Math.max(each.lastActivityAt, each.updatedAt)));
     const byMs = Math.round(deps.now() - lastSign);
     if (byMs <= 0) continue;
-    // No fence: it moves the deadlines of all open sessions of a tree.
+    // No fence: the write moves the deadlines of all open sessions of a tree.
     await store.write(rootId, async (tx) => {
       await pause(tx, timed.get(rootId) ?? [], byMs);
       await moveDeadlines(tx, triggers, byMs);
@@ -69,7 +75,7 @@ export async function pause(tx: Tx, sessions: readonly SessionRecord[], byMs: nu
   }
 }
 
-/** Fails a round that has no running turn: it waits for a slot, for children, or for a limit. */
+/** Fails a round that has no running turn. It may wait for a slot, for children, or for a limit to reset. */
 async function failRound(deps: EngineDeps, over: SessionRecord, reason: string): Promise<void> {
   const { id, rootId, fence } = over;
   await deps.store.write(rootId, { session: id, fence }, async (tx) => {

@@ -110,7 +110,7 @@ export class Runner implements Service {
     if (this.#filling !== null || this.runtime.isStopping || this.runtime.isHalted) return;
     this.#filling = this.#fill().finally(() => {
       this.#filling = null;
-      // `#fillSoon` was called after the last search and before this.
+      // `#fillSoon` may have been called between the last search and this line.
       if (this.#again) this.#fillSoon();
     });
   }
@@ -138,7 +138,10 @@ export class Runner implements Service {
     }
   }
 
-  /** Starts a session. An error concerns only this session; a refusal of the store applies to all of them. */
+  /**
+   * Starts a session. Logs an error, because it concerns only this session. Rethrows a refusal of the store,
+   * because it applies to all sessions.
+   */
   async #tryStart(session: SessionRecord, counts: Counts): Promise<void> {
     try {
       await this.#start(session, counts);
@@ -166,7 +169,10 @@ export class Runner implements Service {
     return true;
   }
 
-  /** Starts the next turn in an idle slot. While it is claimed, neither timeout nor agent exit ends it. */
+  /**
+   * Starts the next turn in an idle slot. While the slot is claimed, the idle timeout and an exit of the
+   * agent do not end it.
+   */
   async #goOn(session: SessionRecord, slot: AgentSlot): Promise<boolean> {
     if (slot.state.phase !== "idle") return false;
     if (slot.lease.fence !== session.fence) {
@@ -179,7 +185,8 @@ export class Runner implements Service {
       if (claimed !== null) this.#begin(slot, slot.begin(claimed.turn), claimed.text);
       return claimed !== null;
     } finally {
-      // If nothing was claimed or the store failed, the slot returns to idle.
+      // If nothing was claimed or the store failed, the slot returns to idle and drops the updates gathered
+      // meanwhile.
       if (slot.recorder === null) takeEarly(slot);
       slot.releaseClaim();
     }
@@ -211,15 +218,15 @@ async function look(runtime: Runtime, sessionId: string): Promise<void> {
   if (recorder === null) return;
   const turn = await read.turns.running(sessionId);
   if (turn === null || turn.id !== recorder.turn.id) return;
-  // The slot refuses a turn that has settled since it was read, so this cannot stop the next one.
+  // The slot refuses to stop a turn that has settled since it was read, so the next turn is not stopped.
   if (turn.stopBy !== null) slot.stop(recorder);
   else await steerQueued(runtime, slot);
 }
 
 /**
  * Returns whether one more process may start; if not, ends the process that has been idle longest. A process
- * whose turn waits in a blocking call of ours does not count; otherwise the sessions that it waits for could
- * never start. `waiting` is the number of sessions that already wait for a process to end.
+ * whose turn waits in a blocking call of ours does not count; otherwise the sessions that the turn waits for
+ * could never start. `waiting` is the number of sessions that already wait for a process to end.
  */
 async function makeRoom(runtime: Runtime, waiting: number): Promise<boolean> {
   const { slots, deps } = runtime;
@@ -238,7 +245,7 @@ async function makeRoom(runtime: Runtime, waiting: number): Promise<boolean> {
   return false;
 }
 
-/** Returns since when the slot could be ended for another session; null if it cannot be. */
+/** Returns the time since which the slot is idle; null if it must not be ended for another session. */
 function idleSince({ state }: AgentSlot): number | null {
   return state.phase === "idle" && !state.hasBackground ? state.since : null;
 }

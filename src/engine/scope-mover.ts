@@ -7,8 +7,8 @@ const PAGE = 100;
 const SLICE = 16;
 
 /**
- * Moves sessions that are older than folder scopes out of the scope `default`, once. The store lists the
- * sessions still to move, so a killed daemon continues at its next start.
+ * Moves sessions that were created before scopes followed folders out of the scope `default`, once. The store
+ * lists the sessions still to move, so a killed daemon continues at its next start.
  */
 export class ScopeMover implements Service {
   readonly name = "scope mover";
@@ -43,7 +43,7 @@ export class ScopeMover implements Service {
         scopes.set(cwd, scope);
         for (let isDone = false; !isDone;) {
           if (this.#isStopped) return;
-          // No fence: it moves stored rows, regardless of which process runs the session.
+          // No fence: the write moves stored rows, regardless of which process runs the session.
           isDone = await store.write(rootId, (tx) => tx.scopeMoves.step(sessionId, scope, SLICE));
           await letOthersRun();
         }

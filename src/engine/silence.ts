@@ -19,8 +19,8 @@ interface Watched {
 }
 
 /**
- * Detects working agents that send no updates: states it in their evidence, notifies the parent and the
- * person after `silenceMs`, and stops the turn after `silenceMaxMs`. Only awake time counts.
+ * Detects working agents that send no updates. Reports the silence in their evidence, notifies the parent and
+ * the person after `silenceMs`, and stops the turn after `silenceMaxMs`. Only awake time counts.
  */
 export class SilenceWatch {
   readonly #runtime: Runtime;
@@ -107,7 +107,7 @@ export class SilenceWatch {
       stopAtLimit(slot, silenceReason(silenceMaxMs), "silence");
   }
 
-  /** Counts the silence from now on, and withdraws a report of it. */
+  /** Restarts the count of silence, and withdraws a report of it. */
   async #reset(slot: AgentSlot, recorder: Recorder, watched: Watched): Promise<void> {
     const { store, now } = this.#runtime.deps;
     if (watched.isRaised) {

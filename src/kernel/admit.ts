@@ -8,7 +8,9 @@ export type Admission = Pick<NewMessage, "kind" | "senderKind" | "senderId" | "d
     Pick<NewMessage, "key" | "keyCaller" | "keyHash" | "callbackKey" | "data" | "metadata" | "deliveryId">
   >;
 
-/** Puts a message into an inbox. Also opens a round, unless the inbox is held against this sender. */
+/**
+ * Puts a message into an inbox. Opens a round, unless the inbox is held and this sender cannot release it.
+ */
 export async function admit(
   tx: Tx,
   session: SessionRecord,
@@ -19,7 +21,7 @@ export async function admit(
   const data = { messageId, kind, position, from, ...admission.metadata };
   tx.append({ sessionId: session.id, type: "message.admitted", data, at: now });
   const sender = { kind: message.senderKind, id: from };
-  // The daemon does not run an attached session, which therefore has an inbox but no rounds.
+  // An attached session has an inbox but no rounds, because the daemon does not run it.
   if (session.origin === "managed" && releases(session.held, sender, session.parentId)) {
     if (session.held !== null) await tx.sessions.patch(session.id, { held: null });
     session.held = null;
@@ -93,7 +95,7 @@ export async function giveBack(
   return true;
 }
 
-/** Whether the message is a question that is closed by now; delivered again, it would look open. */
+/** Whether the message is a question that has been closed; if it were delivered again, it would look open. */
 async function isClosedQuestion(tx: Tx, message: MessageRecord): Promise<boolean> {
   if (message.kind !== "trigger") return false;
   const trigger = await tx.triggers.byId(String(message.metadata["triggerId"]));

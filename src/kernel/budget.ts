@@ -29,7 +29,7 @@ export async function accountsOf(
   return accounts;
 }
 
-/** A time budget. A session's work ends when its own or an ancestor's is used up. */
+/** A time budget. A session's work ends when its own time budget or an ancestor's is used up. */
 export interface Clock {
   readonly minutes: number;
   readonly leftMs: number;
@@ -47,7 +47,10 @@ export async function clockOf(reads: Look, session: SessionRecord, now: number):
   return least;
 }
 
-/** Returns the open round's working time. Reads the waits for a person only if they could matter. */
+/**
+ * Returns the open round's working time. Excludes waits for a person, but reads them only if the total time
+ * reaches `enoughMs`; below it they cannot matter.
+ */
 async function workedOf(
   reads: Look,
   session: SessionRecord,
@@ -61,7 +64,7 @@ async function workedOf(
   return workedMs({ ...round, asked: await askedBelow(reads, session) });
 }
 
-/** Returns when the session or a descendant was waiting for a person's answer. */
+/** Returns the periods in which the session or a descendant waited for a person's answer. */
 async function askedBelow(reads: Look, session: SessionRecord): Promise<Asked[]> {
   const inside = new Set([session.id]);
   const asked: Asked[] = [];
@@ -72,7 +75,7 @@ async function askedBelow(reads: Look, session: SessionRecord): Promise<Asked[]>
     for (const trigger of await reads.triggers.ofSession(each.id)) {
       const type = trigger.type === "escalate" ? trigger.payload["originalType"] : trigger.type;
       if (!trigger.toPerson || !isBlocking(String(type))) continue;
-      // Time in which only the parent was asked counts as the session's own.
+      // Time in which only the parent was asked counts as working time.
       asked.push({ from: trigger.personAt ?? trigger.createdAt, to: trigger.closedAt });
     }
   }

@@ -110,7 +110,7 @@ export async function reportOfTurns(
   turns: readonly TurnRecord[],
 ): Promise<Report> {
   const [first] = turns;
-  // With a single turn, its message is the report, whatever it answers.
+  // The message of a single turn is the report, even if the turn received only callbacks.
   const isShort = first === undefined || turns.length === 1;
   const about = new Set(isShort ? [] : await reads.messages.callbackTurns(first.sessionId, first.round));
   return reportOf(
@@ -137,7 +137,10 @@ async function undeliverable(
   tx.append({ sessionId: parent.id, type: "message.void", data, at: now });
 }
 
-/** Makes the row of an open trigger. Without deadlines in `row` it needs no answer: an end, an error, a fired trigger. */
+/**
+ * Makes the row of an open trigger. A trigger without deadlines in `row` needs no answer, such as an end, an
+ * error or a fired trigger.
+ */
 export function newTrigger({
   now,
   ...row

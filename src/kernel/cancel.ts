@@ -29,7 +29,7 @@ export async function cancelSubtree(tx: Tx, session: SessionRecord, order: Cance
   const ours = subtree.filter((each) => each.origin === "managed" && each.endedAt === null);
   const open = ours.filter((each) => each.roundOpen);
   for (const each of ours) await markEnded(tx, each, order);
-  // From the leaves up, so that no round closes as completed because its children have ended.
+  // Closes the rounds of children before the rounds of their parents.
   for (const each of open.toReversed()) {
     const isNamed = each.id === session.id;
     await closeRound(tx, each, {

@@ -37,7 +37,7 @@ function stepsLeft(session: SessionRecord): readonly ChainStep[] {
   return Array.isArray(chain) ? (chain as ChainStep[]) : [];
 }
 
-/** Returns the spawn limit that keeps the next step from beginning; null if it may begin or there is none. */
+/** Returns the spawn limit that stops the next step; null if the step may begin or no step is left. */
 export async function chainProblem(tx: Tx, done: SessionRecord, now: number): Promise<string | null> {
   const left = stepsLeft(done).length;
   const pace = done.spawnConfig["chainPace"] as Chain["chainPace"] | undefined;
@@ -51,7 +51,7 @@ export async function chainProblem(tx: Tx, done: SessionRecord, now: number): Pr
 
 /**
  * Begins the next step in the transaction that completes the previous step's round. `{previous}` in the task
- * is replaced by the previous step's report, fenced as data. Returns null if the chain ends here.
+ * is replaced by the previous step's report, marked as data. Returns null if no step is left.
  */
 export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): Promise<SessionRecord | null> {
   const [next, ...rest] = stepsLeft(done);
@@ -103,7 +103,7 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
 
 const TAIL_CHARS = 3_000;
 
-/** Returns what a later step inherits from the chain's parent, as of the step's begin. */
+/** Returns what a later step inherits from the chain's parent, as of the time when the step begins. */
 async function inheritedBy(tx: Tx, step: SessionRecord, tailChars: number): Promise<Inherited | null> {
   const { inherit: mode } = step.effective;
   const parent = mode === "none" || step.parentId === null ? null : await tx.sessions.byId(step.parentId);

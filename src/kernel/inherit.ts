@@ -131,8 +131,9 @@ async function factsOf(
   };
 }
 
-/** Maximum number of entries to show, and of newest entries to search for them. */
+/** Once this many entries to show are read, no further page is read. */
 const SHOWN_MAX = 512;
+/** Only this many of the newest entries are searched for entries to show. */
 const LOOKED_AT_MAX = 10_000;
 const PAGE = 64;
 

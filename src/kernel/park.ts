@@ -41,7 +41,7 @@ export async function park(
   await raiseAndSend(tx, session, { error, now: parked.since });
 }
 
-/** Reports to the parent and the person that a working session is silent, until it is heard again. */
+/** Reports to the parent and the person that a working session is silent; see `withdrawSilence`. */
 export async function raiseSilence(
   tx: Tx,
   session: SessionRecord,
@@ -70,7 +70,8 @@ async function raiseAndSend(
 }
 
 /**
- * Parks a session without a message to its parent: the daemon retries a provider's temporary error by itself.
+ * Parks a session without a message to its parent, because the daemon itself retries after a provider's
+ * temporary error.
  */
 export async function parkForRetry(tx: Tx, session: SessionRecord, parked: Parked): Promise<void> {
   const now = parked.since;
@@ -87,7 +88,9 @@ export function retryIn(message: MessageRecord): number {
   return typeof retry === "number" ? retry : 0;
 }
 
-/** Resumes a parked session. After a vendor's limit it needs a prompt: no agent continues by itself. */
+/**
+ * Resumes a parked session. After a vendor's limit it gets a prompt, because no agent continues by itself.
+ */
 export async function unpark(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   const { parked } = session;
   if (parked === null) return;
@@ -105,8 +108,8 @@ export async function unpark(tx: Tx, session: SessionRecord, now: number): Promi
 }
 
 /**
- * Returns the prompt of a retry. A turn that had called tools is continued; otherwise the agent may have
- * forgotten the task, so it is repeated.
+ * Returns the prompt of a retry. A turn that had called tools is continued. Otherwise the agent may have no
+ * record of the task, so the prompt repeats the task.
  */
 async function retryWords(tx: Tx, session: SessionRecord): Promise<string> {
   const turn = await tx.turns.last(session.id);
@@ -116,7 +119,10 @@ async function retryWords(tx: Tx, session: SessionRecord): Promise<string> {
   return words.length === 0 ? RETRY_GO_ON : [RETRY_ANEW, ...words].join("\n\n");
 }
 
-/** Returns the task of a message, without the daemon's line above it if it was repeated before. */
+/**
+ * Returns the task of a message. If the message repeats a task, removes the daemon's line above it. A retry
+ * that repeats no task gives an empty text.
+ */
 function taskIn(message: MessageRecord): string {
   const body = message.body ?? "";
   if (retryIn(message) === 0) return body;
@@ -155,7 +161,10 @@ export async function parkedError(
   return triggers.findLast((each) => isErrorOf(session, each) && each.status === "open") ?? null;
 }
 
-/** An exhausted budget is reported once per round, a vendor's limit every time. */
+/**
+ * Whether the session's error was already reported. An exhausted budget is reported once per round, a
+ * vendor's limit every time.
+ */
 async function wasReported(tx: Tx, session: SessionRecord, on: Parked["on"]): Promise<boolean> {
   if (on === "limit") return false;
   const triggers = await tx.triggers.ofSession(session.id);

@@ -8,14 +8,14 @@ import { openRound } from "./admit.ts";
 export interface RoundEnd {
   readonly outcome: Outcome;
   readonly reason: string | null;
-  /** Who stopped it, as text; null if nobody did. */
+  /** Who stopped the round, as text; null if nobody did. */
   readonly by: string | null;
   readonly now: number;
-  /** Number of descendants stopped with it. */
+  /** Number of descendants stopped with the session. */
   readonly stoppedBelow?: number;
   /** Reason to store the callback as void at once: the parent already knows, or has ended. */
   readonly silent?: string;
-  /** If interrupted: the prompt that was not repeated. */
+  /** If the round was interrupted: the prompt that was not repeated. */
   readonly unlanded?: string | null;
   /** The last tool call, if it had no result. */
   readonly lastTool?: string | null;
@@ -65,15 +65,18 @@ async function afterStep(tx: Tx, session: SessionRecord, end: RoundEnd): Promise
   return next === null ? end : { ...end, silent: "its chain goes on" };
 }
 
-/** Opens a new round for messages left in the inbox after an interruption; it gets its own callback. */
+/**
+ * Opens a new round for messages that are still in the inbox after an interruption. The new round gets its
+ * own callback.
+ */
 async function openForQueued(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   if (session.endedAt !== null || session.held !== null) return;
   if ((await tx.messages.queuedCount(session.id)) > 0) await openRound(tx, session, now);
 }
 
 /**
- * Sends the callback of a closed round. With `callback.when: "turn"` each turn has sent its own, except a
- * turn that is cancelled with its session.
+ * Sends the callback of a closed round. With `callback.when: "turn"`, each settled turn has already sent its
+ * own callback, so one is sent only if the session was cancelled.
  */
 async function callBackAtEnd(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<void> {
   if (session.callback.when === "completion") await callBack(tx, session, { end });
@@ -114,5 +117,5 @@ export async function roundFacts(
   };
 }
 
-/** Whether a round's end keeps the inbox from being taken, and why. */
+/** The value of `held` after each outcome: why nothing is taken from the inbox, or null. */
 const HELD_AFTER = { completed: null, failed: "failed", cancelled: "stopped", interrupted: null } as const;

@@ -20,7 +20,7 @@ interface Raise {
   readonly default: string | null;
   /** For a vendor's own request: the fence of the waiting process. */
   readonly fence: number | null;
-  /** Only the person may decide it. */
+  /** Only the person may decide the question. */
   readonly personOnly: boolean;
   readonly parentMs: number;
   readonly defaultMs: number;
@@ -76,7 +76,8 @@ export async function askPerson(tx: Tx, trigger: TriggerRecord, now: number): Pr
 
 /**
  * Closes a trigger by compare-and-set; returns false if it was already closed. The answer becomes a message
- * to the asker (see `becomesMessage`). If the asker still waits in a call, the call returns that message.
+ * to the asker (see `becomesMessage`). If the asker's tool call still waits for the answer, the call returns
+ * that message.
  */
 export async function closeTrigger(
   tx: Tx,
@@ -107,8 +108,9 @@ export async function closeTrigger(
 }
 
 /**
- * Updates the session that was asked when another caller answers: a question still in its inbox becomes void,
- * because it would look open; a reader who has seen it gets a notice with the answer.
+ * Runs when a question is closed, for the session that was asked. A question that is still in that session's
+ * inbox becomes void, because it would look open. If the session has seen the question and another caller
+ * answered it, the session gets a notice with the answer.
  */
 async function notifyReader(
   tx: Tx,
@@ -117,7 +119,8 @@ async function notifyReader(
 ): Promise<void> {
   if (trigger.toId === null || trigger.toId === trigger.sessionId) return;
   const wasUnread = await voidUnread(tx, trigger, now);
-  // A reader who escalated the question was promised the answer.
+  // A reader who escalated the question was promised the answer, and gets the notice even if the question is
+  // still in its inbox.
   if (wasUnread && !(await tx.triggers.isPassedOn(trigger.id))) return;
   const reader = await tx.sessions.byId(trigger.toId);
   if (answer === null || answer.callerId === trigger.toId || needsNoAnswer(trigger.type)) return;
@@ -149,8 +152,8 @@ export async function voidUnread(tx: Tx, trigger: TriggerRecord, now: number): P
 }
 
 /**
- * Whether an answer becomes a message to the asker. A vendor's own request gets it in its process, an end or
- * an error asks nothing, and a trigger from outside has its answer in its row.
+ * Whether an answer becomes a message to the asker. The process that made a vendor's own request receives the
+ * answer directly. An end or an error asks nothing. A trigger from outside has its answer in its row.
  */
 function becomesMessage({ type, fence, sessionId, toId }: TriggerRecord): boolean {
   return fence === null && !needsNoAnswer(type) && toId !== sessionId;
@@ -226,7 +229,10 @@ async function askableParent(tx: Tx, session: SessionRecord): Promise<SessionRec
   return parent === null || parent.endedAt !== null || parent.origin === "imported" ? null : parent;
 }
 
-/** Whether the child can wake its parent. If not, the person is asked too: the parent may never read it. */
+/**
+ * Whether a message of the child wakes its parent. If not, the person is asked too, because the parent may
+ * never read the question.
+ */
 function isWakenBy(parent: SessionRecord, child: SessionRecord): boolean {
   return (
     parent.origin === "managed" && releases(parent.held, { kind: "session", id: child.id }, parent.parentId)

@@ -18,7 +18,7 @@ export function fenceOf({ sessionId, fence }: Pick<TurnRecord, "sessionId" | "fe
   return { session: sessionId, fence };
 }
 
-/** Makes a lease with the next fence and a new token. Once committed, older processes cannot write. */
+/** Makes a lease with the next fence and a new token. Its commit keeps older processes from writing. */
 export async function newProcessLease(
   deps: EngineDeps,
   tx: Tx,
@@ -81,8 +81,9 @@ export function leaseRow(
 }
 
 /**
- * Starts the process inside the transaction: a cancel that commits earlier prevents the start, and a later
- * one finds the pid in the row. If the daemon dies inside it, the process is found by the lease's marker.
+ * Starts the process inside a transaction. A cancel that commits before it prevents the start; a later cancel
+ * finds the pid in the row. If the daemon dies during the transaction, the next daemon finds the process by
+ * the lease's marker.
  */
 async function startIn(
   deps: EngineDeps,
@@ -104,8 +105,8 @@ async function startIn(
 }
 
 /**
- * Records the agent's descendant processes, so that the next daemon finds them. Once the process has ended,
- * the row lists the processes that could not be stopped and must not be replaced.
+ * Records the agent's descendant processes, so that the next daemon finds them. Does nothing once the process
+ * has ended, because the row then lists the processes that could not be stopped.
  */
 async function rememberProcesses(
   deps: EngineDeps,

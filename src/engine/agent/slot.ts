@@ -36,7 +36,7 @@ export interface Runtime {
   isHalted: boolean;
 }
 
-/** Declared here and not taken from `UsageMeter`, which imports this file. */
+/** Declared here because `UsageMeter` imports this file, and importing it here would make a cycle. */
 interface UpdateMeter {
   onUpdate(update: AgentUpdate): void;
 }
@@ -133,7 +133,10 @@ export class AgentSlot {
     return this.#exited.has(agent);
   }
 
-  /** Whether the process has had a prompt, which also carried the context for the first prompt. */
+  /**
+   * Whether the process has received a prompt. Only its first prompt carries the context from
+   * `firstPromptContext`.
+   */
   wasPrompted(agent: AgentHandle): boolean {
     return this.#prompted.has(agent);
   }
@@ -194,7 +197,7 @@ export class AgentSlot {
     return this.#apply({ type: "claim" });
   }
 
-  /** Undoes a claim that took nothing. Does nothing if the claimed turn has begun. */
+  /** Undoes a claim that took no message. Does nothing if the claimed turn has begun. */
   releaseClaim(): void {
     const isIdle = this.#apply({ type: "releaseClaim", at: performance.now() });
     if (isIdle && this.agent !== null && this.hasExited(this.agent)) void this.end();

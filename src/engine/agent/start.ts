@@ -72,7 +72,7 @@ export async function startAgent(
   return started;
 }
 
-/** Records which conversation the agent has. If it cannot be recorded, the agent gets no prompt. */
+/** Records the agent's session id and model. If this fails, the agent gets no prompt. */
 async function identify(
   deps: EngineDeps,
   session: SessionRecord,
@@ -153,7 +153,7 @@ export async function giveBackLease(
  * may have replaced the folder since the spawn.
  */
 function folderRefusal(deps: EngineDeps, { cwd, parentId, effective }: SessionRecord): string | null {
-  // A root works at a path, where a person may put a new clone; a child was given exactly this folder.
+  // Only a child's folder must stay the same one. A person may replace a root's folder with a new clone.
   const identity = parentId === null ? null : (effective.folder ?? null);
   const closed = deps.privateFolders;
   const problem =

@@ -83,7 +83,7 @@ export class OpenMessage {
   }
 }
 
-/** The change that a write makes to the draft; `message` is the one in the draft's row afterwards. */
+/** The change that a write makes to the draft. `message` is the message in the draft's row afterwards. */
 export type DraftStep =
   | { readonly what: "remove"; readonly message: null }
   | {

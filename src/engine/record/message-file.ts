@@ -79,7 +79,7 @@ export async function removeMessageFiles(
   }
 }
 
-/** Most sessions have no such folder. */
+/** Returns the names of a folder's files. Most sessions have no folder of message files. */
 async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);

@@ -15,7 +15,7 @@ import { fenceOf } from "../agent/process-lease.ts";
 import { activityOf, cleanEntries, entryOfUpdate } from "./update-entry.ts";
 import { shownReport } from "../../domain/session.ts";
 
-/** A message that ends before this time gets no draft. */
+/** A message that is complete within this time gets no draft. */
 const FIRST_DRAFT_MS = 200;
 const FLUSH_MS = 50;
 /** Maximum size of one write, so that a burst of entries does not hold the lock for long. */
@@ -60,8 +60,9 @@ export class Recorder {
   readonly #files: MessageFile[] = [];
   #fileCount = 0;
   #lastText: string | null = null;
-  /** The message being written, and the message whose text is in the draft's row. */
+  /** The message that the agent is writing. */
   #open: OpenMessage | null = null;
+  /** The message whose text is in the draft's row. */
   #drafted: OpenMessage | null = null;
   #draftedAt = Number.NEGATIVE_INFINITY;
   readonly #calls = new Set<string>();
@@ -130,7 +131,7 @@ export class Recorder {
     this.#keep(message, {});
   }
 
-  /** Turns the message into an entry. Its draft is removed in the same write. */
+  /** Turns the message into an entry. The write of the entry also removes the message's draft. */
   #keep(message: OpenMessage, mark: { cut?: boolean }): void {
     const { kind, file } = message;
     if (message.text === "" && file === null) return;
@@ -215,7 +216,7 @@ export class Recorder {
     this.#isLost = true;
   }
 
-  /** Makes the turn's last write, with everything pending, after the running write. */
+  /** Waits for the running write, then makes the turn's last write, which includes everything pending. */
   async last(write: (batch: Batch) => Promise<boolean>): Promise<boolean> {
     await this.#alone();
     this.#cutOpen();
@@ -231,7 +232,7 @@ export class Recorder {
     const draft = this.#drafted === null ? null : ({ what: "remove", message: null } as const);
     const batch = { ...this.#pending(Number.POSITIVE_INFINITY), draft };
     const writing = write(batch);
-    // The error reaches the caller through `writing`; the next write only waits for this one.
+    // The caller gets the error from `writing`. The next write only waits until this one is over.
     this.#writing = writing.catch(() => false);
     const isWritten = await writing;
     if (isWritten) this.#drop(batch);
@@ -384,7 +385,10 @@ function isWorking({ kind }: AgentUpdate): boolean {
   return kind !== "usage" && kind !== "notice" && kind !== "compaction";
 }
 
-/** Whether the call may spawn a child. What the child inherits must be in the store before it is spawned. */
+/**
+ * Whether the update is a tool call that may spawn a child. The entries that the child inherits must be in
+ * the store before the spawn.
+ */
 function isPassedOn(update: AgentUpdate): boolean {
   return update.kind === "toolCall" && PASSES_ON.has(update.tool);
 }

@@ -63,7 +63,7 @@ test("a turn whose past cannot be read is given up and taken up again", async (t
 
 const ID = "d-1";
 
-/** Starts a conversation that its agent stored up to the death of its process. */
+/** Makes a conversation that its agent has stored, ends its process, and returns the agent's session id. */
 async function keptConversation(deps: EngineDeps, prompt: string): Promise<string> {
   const opened = await deps.drivers.get("sim")!.open({
     sessionId: "earlier",

@@ -28,7 +28,7 @@ import { converse, deliveredIn, endOfStart, ensureAgent, loadAgent } from "../tu
 const ADOPT_MS = 30_000;
 const TOGETHER = 64;
 
-/** After a start: ends the processes of the dead daemon, and settles, restarts or resumes its turns. */
+/** Runs after a start: ends the processes of the dead daemon, and settles, restarts or resumes its turns. */
 export async function recover(runtime: Runtime): Promise<void> {
   const { store } = runtime.deps;
   await reapLeases(runtime);
@@ -69,12 +69,15 @@ async function reapLeases(runtime: Runtime): Promise<void> {
     await together(dead, (lease) => dropLease(runtime, lease, left));
     return;
   }
-  // Some processes are left: each lease is reaped again alone, to find out which lease they belong to.
+  // Some processes could not be stopped. Each lease is reaped again alone, to find out which lease they
+  // belong to.
   for (const lease of dead)
     await dropLease(runtime, lease, (await reaper.reap([lease.id], lease.descendants)).left);
 }
 
-/** Handles items in parallel batches: their writes share commits instead of each waiting for the disk. */
+/**
+ * Handles items in parallel batches, so that their writes share commits and do not each wait for the disk.
+ */
 async function together<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   for (let at = 0; at < items.length; at += TOGETHER) {
     await Promise.all(items.slice(at, at + TOGETHER).map(work));
@@ -86,8 +89,8 @@ async function dropLease(
   lease: LeaseRecord,
   left: readonly ProcessIdentity[],
 ): Promise<void> {
-  // No fence: the lease's process is dead, and both statements name the lease's fence, so a newer lease is
-  // safe.
+  // No fence: the lease's process is dead, and the write changes only the row with this lease's fence, never
+  // a newer lease.
   await runtime.deps.store.write(lease.rootId, async (tx) => {
     await closeLease(tx, { session: lease.sessionId, fence: lease.fence }, left);
   });
@@ -134,7 +137,7 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     if (session === null || row?.status !== "running") return null;
     const recovery = recoveryFor(runtime, session, row);
     await withdrawOf(tx, session.id, { fence: row.fence, now: deps.now() });
-    // The process that was silent is gone.
+    // The silent process is gone, so the report of its silence no longer applies.
     await withdrawSilence(tx, session, deps.now());
     const lease = await newProcessLease(deps, tx, session);
     await cutDraft(tx, session.id);
@@ -237,7 +240,10 @@ async function toolCallsOf(runtime: Runtime, turn: TurnRecord, replay: Replay | 
   return calls.reduce((sum, count) => sum + count, 0);
 }
 
-/** Marks messages found in the replay as landed. Returns the prompt that resumes the turn with the others. */
+/**
+ * Marks messages found in the replay as landed. Returns the prompt that resumes the turn and repeats the
+ * messages that were not found.
+ */
 async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<string | Stale> {
   const { deps } = runtime;
   const found = deliveredIn(replay);
@@ -276,7 +282,10 @@ function resumePrompt(children: readonly SessionRecord[], missing: string): stri
   return lines.join("\n");
 }
 
-/** Marks children whose spawn got no reply. An identical spawn within ten minutes returns the same child. */
+/**
+ * Marks children whose spawn got no reply. If the agent repeats an identical spawn within ten minutes, it
+ * gets the marked child.
+ */
 async function markLostReplies(
   tx: Tx,
   turn: TurnRecord,
@@ -292,7 +301,7 @@ async function markLostReplies(
 function endWithout(recovery: "settle" | "interrupt", session: SessionRecord, turn: TurnRecord): TurnEnd {
   if (recovery === "interrupt") return unknowable(NOT_LOADED);
   const end = { outcome: "cancelled", reason: turn.stopNote, usage: null, background: false } as const;
-  // The agent's session id is stored before its first prompt is sent.
+  // The agent's session id is stored before its first prompt is sent, so without an id no prompt was sent.
   const reach = session.agentSessionId === null ? "unsent" : "unanswered";
   return { ...end, stopReason: "cancelled", reach };
 }

@@ -12,8 +12,8 @@ interface Waiting {
 }
 
 /**
- * The open requests of one agent process. One query finds all that were closed; a query per request would
- * cost the square of their number.
+ * The open requests of one agent process. One query finds all closed requests. With a query per request, the
+ * cost would grow with the square of their number.
  */
 export class OpenRequests {
   readonly #waiting = new Map<string, Waiting>();
@@ -29,7 +29,8 @@ export class OpenRequests {
   }
 
   /**
-   * Counts a request as open while `raise` writes it, so that requests that arrive meanwhile meet the limit.
+   * Counts a request as open while `raise` writes it, so that requests that arrive meanwhile cannot exceed
+   * the limit.
    */
   async raising<T>(raise: () => Promise<T>): Promise<T> {
     this.#raising += 1;

@@ -18,8 +18,8 @@ import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import { excerpt } from "../../secrets/redact.ts";
 
 /**
- * Answers a vendor's own request: by the session's permission mode if that decides it, otherwise by raising a
- * trigger, like a question of ours. The trigger is withdrawn when the process is gone.
+ * Answers a vendor's own request by the session's permission mode. If the mode does not decide it, raises a
+ * trigger, as for a question asked through our tools. The trigger is withdrawn when the process is gone.
  */
 export async function answerRequest(
   runtime: Runtime,
@@ -34,13 +34,13 @@ export async function answerRequest(
   let answer: TriggerRecord["answer"];
   try {
     const trigger = await slot.requests.raising(() => raiseRequest(runtime, slot, request));
-    // A replaced process could not receive the answer.
+    // Another process has taken over the session, so this one could not receive an answer.
     if (trigger === STALE) return { kind: "deny" };
     const closed = await answered(runtime, slot, trigger);
     answer = closed.answer;
     if (request.kind === "plan") return await answerPlan(runtime, slot, closed);
   } catch (error) {
-    // The agent waits for an answer even after an error.
+    // The agent waits for an answer even after an error, so it always gets one.
     if (error instanceof Refusal && error.code === "limit_requests")
       return refusedAtLimit(slot, request, requestsMax);
     const about = { err: error, sessionId: slot.session.id };
@@ -80,8 +80,8 @@ function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | nu
 }
 
 /**
- * Whether a request only reads or changes files inside the folder; those are allowed without asking. A
- * command may touch other files than it names, so no command qualifies.
+ * Whether a request only reads or changes files inside the folder; such a request is allowed without asking.
+ * Requests to run a command never qualify, because a command may touch files that it does not name.
  */
 export function isFileWork(folder: string, request: AgentRequest & { kind: "permission" }): boolean {
   const { command, risk, paths } = request;
@@ -171,7 +171,10 @@ function payloadOf(
   return { tool, title, ...ran, paths, risk, options, cwd: session.cwd };
 }
 
-/** Resolves when anyone has closed the trigger. Meanwhile the turn does not count as running in limits. */
+/**
+ * Resolves when anyone has closed the trigger. Until then, the turn does not count towards the limits of
+ * running turns and processes.
+ */
 async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecord): Promise<TriggerRecord> {
   const turn = slot.recorder?.turn ?? null;
   await changeBlocked(slot, turn, 1);
@@ -182,8 +185,8 @@ async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecor
 }
 
 /**
- * Changes the turn's count of blocking requests. It retries, so that a store outage neither turns an answer
- * into a denial nor leaves the turn blocked.
+ * Changes the turn's count of blocking requests. Retries during a store outage; otherwise an answer could
+ * become a denial, or the turn could stay blocked.
  */
 async function changeBlocked(slot: AgentSlot, turn: TurnRecord | null, by: 1 | -1): Promise<void> {
   if (turn === null) return;

@@ -7,7 +7,10 @@ import { endTurn, type TurnEnd } from "./settle.ts";
 import { openRound } from "../../kernel/admit.ts";
 import { newTurn } from "./claim.ts";
 
-/** Outside a prompt, no agent reports the end of its work. This long without an update counts as the end. */
+/**
+ * An agent does not report the end of work that it does outside a prompt. This long without an update counts
+ * as the end.
+ */
 const QUIET_MS = 1_500;
 
 /** Updates that do not count as work. */
@@ -89,7 +92,7 @@ async function addTurn(
     if (session === null || session.endedAt !== null) return null;
     if ((await tx.turns.running(session.id)) !== null) return null;
     const now = deps.now();
-    // After a failure or a stop, the agent's work is recorded, but a held inbox stays held.
+    // After a failure or a stop, the inbox is held. Autonomous work is then recorded, but it opens no round.
     if (session.held === null) await openRound(tx, session, now);
     const reserved = await reserveBegun(deps, tx, session);
     const decided = { kind: "autonomous", description: "went on by itself", ...reserved } as const;

@@ -42,7 +42,7 @@ export async function claim(
   candidate: SessionRecord,
   current: ProcessLease | null,
 ): Promise<Claim | null> {
-  // Neither a replaced process nor a caller with an outdated view of the session may claim.
+  // A replaced process and a caller with an outdated view of the session must not claim.
   const by = current ?? { session: candidate.id, fence: candidate.fence };
   const claimed = await deps.store.write(candidate.rootId, by, async (tx) => {
     const session = await tx.sessions.byId(candidate.id);
@@ -105,7 +105,7 @@ export async function render(
   return { text, bodies, notices };
 }
 
-/** Whether the last turn of the open round left a message; it is the round's report so far. */
+/** Whether the last turn of the open round wrote a message, which is the round's report so far. */
 async function hasSaid(tx: Tx, session: SessionRecord): Promise<boolean> {
   const last = await tx.turns.last(session.id);
   return last?.round === session.round && last.lastAssistantMessage !== null;
@@ -140,7 +140,10 @@ function batchItem(message: MessageRecord): BatchItem {
   return { data: message.data as unknown as CallbackData, deliveryId, repeated };
 }
 
-/** Returns the first message, or the callbacks at the head of the inbox that fit into one turn. */
+/**
+ * Returns the callbacks at the head of the inbox that fit into one turn. If the first message is not a
+ * callback, returns only that message.
+ */
 function callbackRun(queued: readonly MessageRecord[]): MessageRecord[] {
   const first = queued.findIndex((message) => message.kind !== "callback");
   const run = first === -1 ? [...queued] : queued.slice(0, first);
@@ -209,7 +212,10 @@ export async function appendMessages(
   }
 }
 
-/** Marks a message as landed. Adds its entry if the agent died before it acknowledged the steer. */
+/**
+ * Marks a message as landed. Adds the missing entry of a steered message whose agent died before it
+ * acknowledged the steer.
+ */
 export async function landInTranscript(tx: Tx, message: MessageRecord, now: number): Promise<void> {
   const isInPrompt = message.carrier === "prompt" || message.carrier === "steer";
   if (isInPrompt && message.entryIndex === null && message.turnId !== null) {

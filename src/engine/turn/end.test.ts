@@ -13,7 +13,8 @@ test("a turn whose agent is gone and whose outcome is not stored yet is not take
   const disk = fillDisk(store, () => isFull);
   const { session } = await client.create({ prompt: "sim> crash" });
   await disk.refused;
-  // The heartbeat looks for lost turns every second.
+  // Advances the clock beyond the age at which the heartbeat recovers a turn without a slot. The heartbeat
+  // checks every second.
   clock.add(60_000);
   await ticks(3);
   isFull = false;

@@ -6,8 +6,8 @@ import type { AgentSlot } from "../agent/slot.ts";
 
 /**
  * Returns the context for the first prompt of a conversation: the inherited context, and the session's own
- * brief if its earlier conversation is lost. A loaded conversation already has it, unless its first prompt
- * never arrived.
+ * brief if its earlier conversation is lost. A loaded conversation already has this context, unless its first
+ * prompt never arrived.
  */
 export async function firstPromptContext(
   deps: EngineDeps,

@@ -33,7 +33,7 @@ import { endSteering } from "./steer.ts";
 
 export interface TurnEnd {
   readonly stopReason: PromptEnd["stopReason"] | "not_started" | "unknowable";
-  /** How far the prompt is known to have come. */
+  /** How far the prompt is known to have got on its way to the agent. */
   readonly reach: Reach;
   /** Delivery ids in the agent's own record; null or absent if the record was not read. */
   readonly record?: ReadonlySet<string> | null;
@@ -132,8 +132,8 @@ async function settleInTx(deps: EngineDeps, tx: Tx, settling: Settling): Promise
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
   const ending = { sessionId: session.id, turn: after, outcome, end, retry, unlanded, lastTool, now };
   await settleRound(deps, tx, ending);
-  // After `settleRound`: withdrawing requests may close a round as completed, so a failed one must be closed
-  // before.
+  // Runs after `settleRound`, because withdrawing requests may close an open round as completed. A failed
+  // round must be closed as failed first.
   await withdrawOf(tx, session.id, { fence: turn.fence, now });
   await retryBudgets(tx, session.rootId, now);
   tx.wake(session.id);
@@ -166,7 +166,7 @@ function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): 
   return outcomeOf(end.stopReason, turn.stopBy !== null);
 }
 
-/** For a stopped turn the note of the stop says more than how the agent ended. */
+/** A cancelled turn's reason is the note of its stop, which says more than the agent's own reason. */
 function reasonOfTurn(outcome: Outcome, turn: TurnRecord, end: TurnEnd): string | null {
   if (outcome === "completed") return null;
   return outcome === "cancelled" ? (turn.stopNote ?? end.reason) : end.reason;
@@ -177,7 +177,10 @@ function evidenceOf(outcome: Outcome, turn: TurnRecord): string {
   return turn.error ?? outcome;
 }
 
-/** Decides what becomes of each message. Returns the first prompt that may or may not have been received. */
+/**
+ * Decides what becomes of each message. Returns the first prompt for which it is unknown whether the agent
+ * received it; null if there is none.
+ */
 async function settleMessages(
   tx: Tx,
   turn: TurnRecord,
@@ -326,7 +329,7 @@ function errorKind(turn: TurnRecord): ErrorPayload["kind"] {
   return turn.stopReason === "error" ? "provider" : "other";
 }
 
-/** Completes the queued callback of a session that was cancelled before its turn settled. */
+/** Updates the queued callback of a session that was cancelled before its turn settled. */
 async function completeCancelled(
   tx: Tx,
   session: SessionRecord,
@@ -354,7 +357,7 @@ export async function endTurn(
   slot: AgentSlot,
   { recorder, end }: { recorder: Recorder; end: TurnEnd },
 ): Promise<void> {
-  // The turn of a released slot stays open; the next start or a new lease takes it over.
+  // A released slot no longer has the turn, which stays open. The next start or a new lease takes it over.
   const isOurs = (): boolean => slot.isIn(recorder);
   if (!isOurs()) return;
   await endSteering(slot, recorder);

@@ -42,8 +42,8 @@ async function nextSteer(runtime: Runtime, slot: AgentSlot): Promise<MessageReco
 }
 
 /**
- * Steers one message. Returns false if the turn accepts no more or has been taken over; the end of the turn
- * then decides about the message.
+ * Steers one message. Returns false if the turn accepts no more messages or has been taken over; the end of
+ * the turn then decides about the message.
  */
 async function steerOne(runtime: Runtime, slot: AgentSlot, message: MessageRecord): Promise<boolean> {
   const how = runtime.agents.get(slot.session.agent)?.steer ?? "none";
@@ -53,7 +53,7 @@ async function steerOne(runtime: Runtime, slot: AgentSlot, message: MessageRecor
   }
   const { agent, recorder } = slot;
   if (agent === null || recorder === null) return false;
-  // The turn may settle before the agent has acknowledged the message, and must not count it as landed then.
+  // If the turn settles before the agent has acknowledged the message, the message must not count as landed.
   recorder.unacknowledged.add(message.id);
   const text = await take(runtime, slot, { turn: recorder.turn, message });
   if (text === null) return false;
@@ -61,7 +61,7 @@ async function steerOne(runtime: Runtime, slot: AgentSlot, message: MessageRecor
   const isTooLate = recorder.isOver || !slot.isIn(recorder);
   const result = isTooLate ? "refused" : await agent.steer(text);
   runtime.deps.reached("steer.sent");
-  // The agent died before it acknowledged the message. The agent's own record shows whether it arrived.
+  // The agent died before it acknowledged the message. Its own record shows whether the message arrived.
   if (result === "lost") return false;
   if (result === "refused") {
     await returnToQueue(runtime, slot, { turn: recorder.turn, message });
@@ -120,8 +120,8 @@ async function note(
 }
 
 /**
- * Gives a refused message back to the inbox, unless the turn has settled: the settle gave it back, and
- * another turn may have taken it.
+ * Gives a refused message back to the inbox. Does nothing if the turn has settled, because the settle has
+ * given the message back, and another turn may have taken it.
  */
 async function returnToQueue(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<void> {
   await runtime.deps.store.write(message.rootId, slot.lease, async (tx) => {

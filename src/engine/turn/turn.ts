@@ -96,7 +96,7 @@ export async function converse(runtime: Runtime, slot: AgentSlot, text: string):
   const end = await promptEnd(runtime, slot, { agent, recorder, usageMeter, text });
   if (end.exit !== null) slot.noteExit(agent);
   const record = end.exit === null ? null : await readBackDead(runtime, slot, recorder);
-  // The process had died while idle, unnoticed: a new one gets the prompt.
+  // The process had died unnoticed while it was idle, so a new process gets the prompt.
   if (record?.size === 0 && wasIdle && !recorder.hasBegun) return converse(runtime, slot, text);
   if (slot.isEnding || slot.hasExited(agent)) await slot.end();
   const isOver = end.stopReason !== "end_turn" || slot.isEnding;
@@ -115,7 +115,8 @@ function providerEnd(
 ): Pick<TurnEnd, "provider" | "reason"> | null {
   if (end.stopReason !== "error" || end.error === null || (end.limitedUntil ?? null) !== null) return null;
   const { recorder, session } = slot;
-  // Some agents repeat the error as a message of their model; it is the reason of the turn, not its report.
+  // Some agents repeat the error as a message of their model. The error is then the turn's reason, and the
+  // message is not its report.
   if (recorder !== null && recorder.lastText?.trim() === end.error.trim()) recorder.lastText = null;
   const found = providerError(excerpt(end.error, ERROR_MAX), end.errorStatus ?? null);
   const provider = { ...found, sentence: oneLine(found.sentence, SENTENCE_MAX) };
@@ -186,7 +187,10 @@ export function deliveredIn(replay: Replay | null): ReadonlySet<string> {
   return new Set(texts.flatMap((text) => deliveryIdsIn(text)));
 }
 
-/** Claude cancels its own turn when its plan is sent back. That is a normal end: the changes come next. */
+/**
+ * Claude cancels its own turn when its plan is sent back. This counts as a normal end, because the requested
+ * changes follow as the next message.
+ */
 function withoutRejection(slot: AgentSlot, end: PromptEnd): PromptEnd {
   const isOwn = end.stopReason === "cancelled" && slot.isPlanSentBack && !slot.isStopping;
   return isOwn && !slot.isEnding ? { ...end, stopReason: "end_turn" } : end;

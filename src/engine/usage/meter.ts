@@ -86,7 +86,7 @@ export class UsageMeter {
 async function usedBefore(runtime: Runtime, slot: AgentSlot, agent: AgentHandle): Promise<Usage | null> {
   const { usageFiles } = runtime.deps;
   const { agentSessionId, replay } = agent;
-  // A new process may write to another file.
+  // A new process may write to another file, so the position in the old file is forgotten.
   const wasPrompted = slot.wasPrompted(agent);
   if (!wasPrompted) usageFiles.forget(agentSessionId);
   const isNew = replay === null && !wasPrompted && (await forkOf(runtime.deps, slot.session)) === null;

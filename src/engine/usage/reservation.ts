@@ -18,7 +18,7 @@ import type { Recorder } from "../record/recorder.ts";
 
 type Reserved = Pick<TurnRecord, "reservedTokens" | "reservedUsd">;
 
-/** Reserves a part of every budget that a new turn uses. If one is used up, parks the session: null. */
+/** Reserves a part of each budget of a new turn. If one is used up, parks the session and returns null. */
 export async function reserveTurn(
   deps: EngineDeps,
   tx: Tx,
@@ -38,7 +38,7 @@ export async function reserveTurn(
   return null;
 }
 
-/** Reserves what is left, even if it is nothing, for work that has begun by itself. */
+/** Reserves what is left for work that the agent has begun by itself, even if nothing is left. */
 export async function reserveBegun(deps: EngineDeps, tx: Tx, session: SessionRecord): Promise<Reserved> {
   const accounts = await accountsOf(tx, session);
   const nothing = { usd: 0, tokens: 0 };
@@ -81,7 +81,7 @@ export function stopAtLimit(slot: AgentSlot, reason: string, kind: "budget" | "s
 export function priceOf(deps: EngineDeps, session: SessionRecord): Price | null {
   const { prices } = deps.config;
   const asked = session.spawnConfig["model"];
-  // An agent may report the requested model under another name.
+  // An agent may report the requested model under another name, so both names are looked up.
   const names = [session.model, typeof asked === "string" ? asked : null].filter((name) => name !== null);
   const priced = names.find((name) => Object.hasOwn(prices, name));
   return priced === undefined ? null : (prices[priced] ?? null);

@@ -19,12 +19,13 @@ const readings = new Map<string, Reading>();
 /** Sessions whose file was not found, and when it was last searched for. */
 const missed = new Map<string, number>();
 /**
- * Maximum size of each map: more than the sessions that run at once. A dropped session is searched for again.
+ * Maximum number of sessions in each map, higher than the number of sessions that run at once. A dropped
+ * session's file is searched for again.
  */
 const KEPT_MAX = 512;
-/** Minimum time between searches, because searching all folders of a user may take long. */
+/** Minimum time between two searches for one session's file: searching a user's folders may take long. */
 const MISSED_MS = 200;
-/** Only the numbers are needed, so texts are cut short. */
+/** Maximum length of texts in a reading: only the numbers are needed. */
 const TEXT_MAX = 64;
 
 const handlers: UsageSide = {
