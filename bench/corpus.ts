@@ -89,7 +89,7 @@ export async function append(
   await store.write(session.rootId, (tx) => tx.entries.append(session.id, batch));
 }
 
-/** Writes the same text as files, one per session. */
+/** Writes the text of the stored entries to files, one per session, which grep searches for comparison. */
 export async function exported(store: Store, corpus: Corpus, folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const { id } of corpus.sessions) {

@@ -208,7 +208,9 @@ function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projec
   };
 }
 
-/** Both modules are loaded on first use, because a start does not need them. */
+/**
+ * `process-tree.ts` and `descendant-watch.ts` are loaded on first use, because a start does not need them.
+ */
 const reaper: Reaper = {
   reap: async (...order) => (await import("./system/process-tree.ts")).reaper.reap(...order),
 };

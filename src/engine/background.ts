@@ -2,7 +2,7 @@ import { closeIfOver } from "../kernel/round.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 import type { EngineDeps } from "./deps.ts";
 
-/** Ends background work that has stopped, has lasted too long, or has lost its process. */
+/** Records the end of background work that has stopped, has lasted too long, or has lost its process. */
 export async function endBackground(deps: EngineDeps, session: SessionRecord): Promise<void> {
   const { id, rootId, fence } = session;
   await deps.store.write(rootId, { session: id, fence }, async (tx) => {

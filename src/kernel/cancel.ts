@@ -13,7 +13,7 @@ interface CancelOrder {
 export interface Cancelled {
   /** Sessions ended by this transaction; the cancelled session itself is first. */
   readonly marked: readonly SessionRecord[];
-  /** How many of them had an open round. */
+  /** Number of marked sessions that had an open round. */
   readonly wereOpen: number;
   readonly wasOpen: boolean;
   readonly notOurs: readonly SessionRecord[];

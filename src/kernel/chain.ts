@@ -17,7 +17,7 @@ import { withInstructions } from "../domain/inherited-text.ts";
 export interface ChainStep {
   readonly task: string;
   readonly effective: Effective;
-  /** The instructions of its profile; null if it has none. */
+  /** The instructions of the step's profile; null if there are none. */
   readonly instructions?: string | null;
   /** Number of characters of the parent's transcript that the step inherits. */
   readonly tailChars?: number;

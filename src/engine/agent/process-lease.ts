@@ -57,7 +57,10 @@ interface Order {
   readonly isWanted: () => boolean;
 }
 
-/** Starts an agent's processes under the lock of its tree and records them in the lease's row. */
+/**
+ * Returns callbacks that start an agent's process under the lock of its tree and record it in the lease's
+ * row.
+ */
 export function leaseRow(
   deps: EngineDeps,
   order: Order,

@@ -6,7 +6,10 @@ import { firstChars } from "../../text/fence.ts";
 
 const SUMMARY_CHARS_MAX = 20_000;
 
-/** Stores an agent's summary of a compacted conversation as a checkpoint at that point of the transcript. */
+/**
+ * Stores the summary that an agent made when it compacted its conversation, as a checkpoint at the
+ * compaction's entry.
+ */
 export async function keepCompactions(
   tx: Tx,
   turn: TurnRecord,
