@@ -46,8 +46,15 @@ async function aTree(store: Store): Promise<ReturnType<typeof aSession>> {
   return root;
 }
 
+/** A connection's process may end after it was listed; there is nothing to signal then. */
 function signalAll(signal: NodeJS.Signals): void {
-  for (const pid of server.pids()) process.kill(pid, signal);
+  for (const pid of server.pids()) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
 }
 
 async function until(what: string, ask: () => boolean): Promise<void> {
