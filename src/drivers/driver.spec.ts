@@ -10,7 +10,7 @@ import { listPids } from "../system/proc.ts";
 export interface DriverUnderTest {
   readonly driver: Driver;
   readonly cwd: string;
-  /** Why the cases about processes are skipped, or false to run them. */
+  /** The reason to skip the cases about processes, or false to run them. */
   readonly noProcesses: string | false;
   readonly end: () => Promise<void>;
 }
@@ -33,7 +33,7 @@ export type OpenOptions = Partial<Pick<OpenRequest, "load" | "fork" | "mcp" | "s
 
 let lastLease = 0;
 
-/** The request with which a test opens an agent, and the updates and requests that it gets. */
+/** Builds the request with which a test opens an agent, and records the agent's updates and requests. */
 export function prepare(cwd: string, options: OpenOptions = {}) {
   lastLease += 1;
   const leaseId = `spec-${process.pid}-${lastLease}`;
@@ -104,7 +104,7 @@ export async function eventually(what: string, isSo: () => Promise<boolean> | bo
   }
 }
 
-/** The conformance suite of the port: every driver runs it. */
+/** The conformance suite of the driver port. Every driver must pass it. */
 export function driverSuite(name: string, make: () => Promise<DriverUnderTest>): void {
   describe(`driver ${name}`, () => {
     let under: DriverUnderTest;

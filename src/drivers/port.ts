@@ -45,19 +45,22 @@ export interface OpenRequest {
   /** Called with a request that the agent waits for. The driver sends the result to the agent. */
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
   /**
-   * Starts every process: calls the synchronous `start` under the session's lock if the session still needs
-   * an agent, else resolves to false. After false or a rejection, no process may remain. A driver without
-   * processes does not call it.
+   * Every process is started through this function. It calls the synchronous `start` under the session's lock
+   * if the session still needs an agent, else it resolves to false. After false or a rejection, no process
+   * may remain. A driver without processes does not call it.
    */
   readonly admitProcess: AdmitProcess;
   /**
-   * Called with the living descendants that lack the marker, whenever that set changes: after a crash only
-   * this list connects them to the agent. Not called if a namespace ends them with the agent.
+   * Called whenever the set of living descendants without the marker changes. After a crash, only this list
+   * connects them to the agent. Not called in a namespace, which ends them together with the agent.
    */
   readonly onUnmarked?: (processes: readonly RememberedProcess[]) => void;
 }
 
-/** `start` is idempotent: a second call returns the same process. Null if no process could be created. */
+/**
+ * `start` is idempotent: a second call returns the same process. It returns null if no process could be
+ * created.
+ */
 export type AdmitProcess = (start: () => ProcessIdentity | null) => Promise<boolean>;
 
 export type OpenResult =
@@ -92,7 +95,10 @@ export interface AgentHandle {
   cancel(): void;
   /** Cancels if needed, waits at most `graceMs` for an orderly end, then kills the whole process tree. */
   stop(graceMs: number): Promise<StopReport>;
-  /** Whether work continues outside a prompt: a descendant runs that started at or after `since`. */
+  /**
+   * Whether work continues outside a prompt, that is, whether a descendant that started at or after `since`
+   * is running.
+   */
   background(since: number): Promise<boolean>;
   descendants(): Promise<ProcessIdentity[]>;
   readonly exited: Promise<AgentExit>;
@@ -145,7 +151,7 @@ export interface PromptEnd {
   readonly limitedUntil?: number | null;
 }
 
-/** An update that the receipt of a turn is made from. */
+/** An update from which the receipt of a turn is made. */
 type Observed<K extends string> = Extract<AgentUpdateLike, { readonly kind: K }>;
 
 export type AgentUpdate =
@@ -156,7 +162,10 @@ export type AgentUpdate =
   | (Observed<"toolCall"> & { readonly input: unknown })
   | (Observed<"toolResult"> & {
       readonly text: string;
-      /** True for one of Kinfold's tools: a delivery id in the result has reached the agent. */
+      /**
+       * True for a result of one of Kinfold's tools. It proves that a delivery id in its text has reached the
+       * agent.
+       */
       readonly ours: boolean;
     })
   | Observed<"plan">
@@ -164,7 +173,9 @@ export type AgentUpdate =
   | { readonly kind: "compaction"; readonly summary: string }
   /** What the running prompt has used so far; the prompt's end reports the final numbers. */
   | { readonly kind: "usage"; readonly usage: Usage }
-  /** The agent's model has answered, so the agent's session file may now have the usage of the call. */
+  /**
+   * The agent's model has answered, so the agent's session file may now contain the usage of this model call.
+   */
   | { readonly kind: "modelCall" }
   /** The agent retries a model call after an error, so the model may be unreachable. */
   | {
@@ -176,7 +187,7 @@ export type AgentUpdate =
     }
   | { readonly kind: "notice"; readonly text: string };
 
-/** The kind of action that the agent asks for, as far as it says. A command can do anything. */
+/** The kind of action that the agent asks for, as far as the agent says. A command can do anything. */
 export type Risk = "read" | "change" | "command" | "network" | "unknown";
 
 export type AgentRequest =

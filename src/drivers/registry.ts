@@ -15,7 +15,10 @@ export interface DriversOptions {
   readonly config: Pick<Config, "agents">;
   /** Where the sim agent keeps its sessions. */
   readonly simDir: string;
-  /** Kinfold's home, which is hidden from agents. By default the folder above `simDir`, not hidden. */
+  /**
+   * Kinfold's home, which is hidden from agents. If absent, the folder above `simDir` is the home and is not
+   * hidden.
+   */
   readonly home?: string;
   readonly sandbox: SandboxMode;
   readonly log: Log;
@@ -49,7 +52,7 @@ export async function reportSandbox(sandbox: SandboxMode): Promise<SandboxReport
   return (await import("./process/sandbox.ts")).describeSandbox(sandbox);
 }
 
-/** Loads the process host with the first process, so that the daemon starts faster. */
+/** Loads the process host only when the first process starts, so that the daemon starts faster. */
 function lateHost(options: Parameters<typeof createProcessHost>[0]): ProcessHost {
   let made: Promise<ProcessHost> | null = null;
   return {
@@ -60,7 +63,7 @@ function lateHost(options: Parameters<typeof createProcessHost>[0]): ProcessHost
   };
 }
 
-/** The agent that ships with Kinfold. Like every other, it is driven over ACP in its own process. */
+/** The agent that ships with Kinfold. It is driven over ACP in its own process, as vendors' agents are. */
 export function createSimDriver(options: { host: ProcessHost; simDir: string; log: Log }): Driver {
   const path = fileURLToPath(new URL(`./sim/agent${extname(import.meta.url)}`, import.meta.url));
   return createAcpDriver({
@@ -87,7 +90,7 @@ export function createSimDriver(options: { host: ProcessHost; simDir: string; lo
       defaultModel: "sim-1",
       enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
       tools: ["Write", "Bash"],
-      // Sim has no MCP servers of the person.
+      // Sim never uses the person's MCP servers.
       servers: "named",
     },
     dialect: {

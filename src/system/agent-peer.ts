@@ -97,7 +97,10 @@ const BATCH = 50;
 
 /** Whether a process has the marker, by pid. Valid only for this start time, because pids are reused. */
 const environments = new Map<number, { readonly start: number; readonly isMarked: boolean }>();
-/** A newly forked process does not have its own environment yet, so a missing marker is cached later. */
+/**
+ * A newly forked process does not have its own environment yet. So a missing marker is cached only for a
+ * process that is older than this.
+ */
 const SETTLED_MS = 10_000;
 
 async function readProcess(pid: number): Promise<Process | null> {
@@ -131,14 +134,14 @@ async function readTables(): Promise<(string | null)[]> {
 }
 
 /**
- * Returns the sockets at the other end, whose local port is our remote port. There are two only if IPv4 and
- * IPv6 use the same port numbers.
+ * Returns the sockets at the other end, whose local port is our remote port. There are two only if an IPv4
+ * and an IPv6 connection have the same port numbers.
  */
 function socketsAt(tables: readonly (string | null)[], remotePort: number, localPort: number): string[] {
   const [near, far] = [hexOf(remotePort), hexOf(localPort)];
   return tables.flatMap((table) => {
     const found: string[] = [];
-    // Parse only the rows that contain this port, not all of thousands.
+    // Parse only the rows that contain this port, because the table may have thousands of rows.
     for (let at = table?.indexOf(near) ?? -1; at !== -1; at = table!.indexOf(near, at + 1)) {
       const row = table!.slice(table!.lastIndexOf("\n", at) + 1, table!.indexOf("\n", at));
       const [, local = "", remote = "", , , , , , , inode = "0"] = row.trim().split(/\s+/);

@@ -12,8 +12,8 @@ export function isInside(file: string, folder: string): boolean {
 }
 
 /**
- * Returns where a write to this path would go: below the real path of the nearest existing folder, or for a
- * dangling link where its file would be created.
+ * Returns the path that a write to this path would reach. A file that does not exist is below the real path
+ * of its nearest existing folder. A dangling link leads to where its file would be created.
  */
 export function realPathOf(file: string, linksLeft = 40): string {
   if (existsSync(file)) return realpathSync(file);
@@ -54,7 +54,7 @@ export function folderScope(folder: string): string {
   return `${scope.slice(0, SCOPE_MAX - 33)}~${hash}`;
 }
 
-/** Distinguishes a folder from another one that was put at its path. */
+/** Distinguishes a folder from another folder that has replaced it at the same path. */
 export interface FolderIdentity {
   readonly dev: number;
   readonly ino: number;
@@ -82,7 +82,7 @@ export function folderVerdict(real: string, rule: FolderRule): "allowed" | "clos
 
 /**
  * Returns why a process may not start in a folder that was allowed earlier, or null. `folder` was a real path
- * then, so a link anywhere in it means that it has been replaced.
+ * when it was allowed, so a link anywhere in it means that the folder has been replaced.
  */
 export function folderChange(
   folder: string,
@@ -104,7 +104,10 @@ export function folderChange(
     : `${folder} is outside the folders sessions may work in (${granted.roots.join(", ")})`;
 }
 
-/** Compares inodes only on the same device: the numbers may change when a file system is remounted. */
+/**
+ * Compares inodes only if the device numbers are equal, because a device number may change when a file system
+ * is remounted.
+ */
 function isAnother(folder: string, identity: FolderIdentity | null): boolean {
   if (identity === null) return false;
   const { dev, ino } = folderIdentity(folder);

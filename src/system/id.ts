@@ -5,7 +5,10 @@ export function newId(): string {
   return uuidv7();
 }
 
-/** Returns the id of a text sent to an agent, which is also the nonce of its fence: no one else knows it. */
+/**
+ * Returns the id of a text that is sent to an agent. It is also the nonce of the text's fence, so the author
+ * of the fenced text cannot know it.
+ */
 export function newDeliveryId(): string {
   return randomBytes(4).toString("hex");
 }

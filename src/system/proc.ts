@@ -68,10 +68,10 @@ export function readProcFile(pid: number, name: string): Buffer | null {
 /** Returns the targets of a process's open files and sockets, with the number of each descriptor. */
 export async function openLinks(pid: number): Promise<[target: string, number: string][]> {
   const folder = `/proc/${pid}/fd`;
-  // The process has ended, or belongs to another user.
+  // Empty if the process has ended or belongs to another user.
   const numbers = await readdir(folder).catch((): string[] => []);
   const links = numbers.map(async (number): Promise<[string, string]> => {
-    // The file was closed in the meantime.
+    // Empty if the file was closed in the meantime.
     return [await readlink(`${folder}/${number}`).catch(() => ""), number];
   });
   return Promise.all(links);
@@ -79,7 +79,10 @@ export async function openLinks(pid: number): Promise<[target: string, number: s
 
 let boot: string | null = null;
 
-/** Pids and start times are valid only within one boot. */
+/**
+ * Identifies the machine's current boot, because pids and start times are valid only within one boot. Null if
+ * the system has no `/proc`.
+ */
 export function bootId(): string | null {
   if (!hasProc()) return null;
   boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
@@ -95,7 +98,7 @@ export function pidNamespace(): string | null {
   }
 }
 
-/** Whether a process with this pid runs, whoever owns it. A zombie does not. */
+/** Whether a process with this pid runs, whoever owns it. A zombie does not count as running. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -7,7 +7,7 @@ export interface ProcessMark {
   /** Boot and PID namespace: pids are comparable only if both are equal. */
   readonly place: string;
   readonly pid: number;
-  /** Null if the system does not report it. */
+  /** The start time; null if the system does not report it. */
   readonly start: string | null;
   readonly since: number;
 }
@@ -22,7 +22,10 @@ export function isHere(mark: ProcessMark): boolean {
   return isComparable(mark) && !isGone(mark);
 }
 
-/** True only if it is certain that the process, on this machine and in this namespace, has ended. */
+/**
+ * True only if the process has certainly ended. This can be known only on the same machine and in the same
+ * namespace.
+ */
 export function isGone(mark: ProcessMark): boolean {
   if (!isComparable(mark)) return false;
   if (!isAlive(mark.pid)) return true;
@@ -33,9 +36,11 @@ function isComparable({ host, place }: ProcessMark): boolean {
   return host === hostname() && place === ownPlace();
 }
 
-/** Changes when the machine reboots. Without a boot id: the time of the boot, rounded to ten minutes. */
+/**
+ * Changes when the machine reboots. Without a boot id, this is the time of the boot, rounded to ten minutes.
+ */
 export function machineBoot(): string {
-  // If the rounding changes between two calls, clients only fetch one more snapshot.
+  // If the rounded time changes without a reboot, clients only fetch one more snapshot.
   return bootId() ?? String(Math.round((Date.now() - uptime() * 1_000) / 600_000));
 }
 

@@ -14,19 +14,22 @@ import { startedAt } from "./process-table.ts";
 /** Reads facts about processes. Never sends them a signal. */
 export interface ProcessProbe {
   /**
-   * The start as the system counts it (field 22 of `stat` on Linux). Null if there is no such process,
-   * undefined if the system does not report it.
+   * The process's start time in the system's own unit (field 22 of `stat` on Linux). Null if there is no such
+   * process, undefined if the system does not report start times.
    */
   startOf(pid: number): string | null | undefined;
-  /** The start as a time, at most two seconds too early. Absent or null if the system does not report it. */
+  /**
+   * The process's start in milliseconds since 1970, at most two seconds too early. Absent or null if the
+   * system does not report it.
+   */
   startedAt?(pid: number): number | null;
   /** This process's PID namespace, for example `pid:[4026531836]`; null if there is none. */
   space(): string | null;
   /** Whether a process with this pid exists, whoever owns it. */
   exists(pid: number): boolean;
   /**
-   * Returns the pid of a process that writes to the file, for each of these files. A process that only reads
-   * is not working on it. Empty if the system does not report open files.
+   * Returns, for each of these files, the pid of a process that has it open for writing. A process that only
+   * reads a file is not working on it. Empty if the system does not report open files.
    */
   holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, number>>;
   /**
@@ -68,14 +71,14 @@ async function holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, 
   return found;
 }
 
-/** The machine's initial PID namespace, which shows the processes of all others. */
+/** The machine's initial PID namespace, in which the processes of all namespaces are visible. */
 const FIRST_SPACE = "pid:[4026531836]";
 
 async function shows(word: string): Promise<boolean> {
   if (pidNamespace() !== FIRST_SPACE) return false;
   for (const pid of listPids()) {
     if (readStat(pid)?.name.toLowerCase().includes(word) !== true) continue;
-    // The process belongs to another user, or has made itself unreadable.
+    // True if the process belongs to another user or has made itself unreadable.
     const isHidden = await readdir(`/proc/${pid}/fd`).then(
       () => false,
       (error: NodeJS.ErrnoException) => error.code === "EACCES" || error.code === "EPERM",
@@ -87,7 +90,7 @@ async function shows(word: string): Promise<boolean> {
 
 /** The last two bits of the flags are the access mode: 1 for writing, 2 for reading and writing. */
 async function isWritten(pid: number, number: string): Promise<boolean> {
-  // The file was closed in the meantime.
+  // Empty if the file was closed in the meantime.
   const info = await readFile(`/proc/${pid}/fdinfo/${number}`, "latin1").catch(() => "");
   const flags = /^flags:\s*([0-7]+)$/mu.exec(info)?.[1];
   return flags !== undefined && (Number.parseInt(flags, 8) & 3) !== 0;

@@ -7,7 +7,7 @@ import { hasProc, listPids, type ProcStat, readProcFile, readStat, TICKS_PER_SEC
 import { MARKER, type ProcessIdentity } from "./process.ts";
 import { sharedRun } from "./shared-run.ts";
 
-/** One process. No table has zombies. */
+/** One process. Zombies are left out of every table. */
 export interface ProcessRow {
   readonly pid: number;
   readonly parentPid: number;
@@ -21,10 +21,10 @@ export interface ProcessRow {
 
 export type ProcessTable = ReadonlyMap<number, ProcessRow>;
 
-/** Scans all processes. Callers share scans, but each gets one that began after its call. */
+/** Scans all processes. Callers share scans, but each caller gets a scan that began after its call. */
 export const scanProcesses = sharedRun(() => (hasProc() ? scanProc(true) : scanByPs()));
 
-/** Scans without markers, which is much cheaper, because no environment is read. */
+/** Scans all processes without their markers. This is much cheaper, because no environment is read. */
 export const scanParents = sharedRun(() => (hasProc() ? scanProc(false) : scanByPs()));
 
 /** Reads the environment anew, because a process can clear it and keep its pid. */

@@ -181,7 +181,7 @@ function isGuardOf(row: ProcessRow, parentPid: number | undefined): boolean {
   return row.parentPid === parentPid && identify(row).command.includes("guard-process");
 }
 
-/** Returns the pid of this process's child that has an empty environment. */
+/** Returns the pid of the process that `child` started with an empty environment. */
 async function clean(child: ChildProcess): Promise<number> {
   let pid = 0;
   await eventually("the bare command runs", async () => {

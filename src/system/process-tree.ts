@@ -15,13 +15,16 @@ import { bootId, sendSignal } from "./proc.ts";
 export interface ProcessTree {
   readonly leaseId: string;
   readonly root: ProcessIdentity;
-  /** Processes seen below the root before. A process that left the tree still belongs to it. */
+  /**
+   * Processes that earlier scans saw below the root. They belong to the agent even after they have left the
+   * tree.
+   */
   readonly seen: Map<number, ProcessIdentity>;
 }
 
 /**
- * Stops the root with SIGSTOP, so that it starts nothing new. Then kills everything found and scans again
- * until a scan finds nothing. Resolves to the processes that remained.
+ * Stops the root with SIGSTOP, so that it starts nothing new. Then kills everything found and scans again,
+ * until a scan finds nothing or the time is over. Resolves to the processes that remained.
  */
 export async function stopTree(tree: ProcessTree): Promise<ProcessIdentity[]> {
   signal(tree.root, "SIGSTOP");
@@ -75,7 +78,7 @@ function isOfThisBoot({ boot, startTime }: RememberedProcess): boolean {
 }
 
 const STOP_MS = 5_000;
-/** Start times have a resolution of a hundredth of a second. */
+/** A tolerance, because start times have a resolution of a hundredth of a second. */
 const SLACK_MS = 20;
 
 async function endAll(find: (table: ProcessTable) => ProcessRow[]): Promise<ReapReport> {
@@ -84,7 +87,8 @@ async function endAll(find: (table: ProcessTable) => ProcessRow[]): Promise<Reap
   for (let round = 0; ; round += 1) {
     const found = find(await scanProcesses());
     if (found.length === 0) return { killed: [...killed.values()], left: [] };
-    // Stop all of them before the first kill: an agent that sees its command die would continue its work.
+    // Stop all of them before the first kill, because an agent that sees its command die would continue its
+    // work.
     for (const row of found) signal(identify(row), "SIGSTOP");
     for (const row of found) {
       const identity = killed.get(row.pid) ?? identify(row);
@@ -143,7 +147,8 @@ function signal(target: ProcessIdentity, name: "SIGSTOP" | "SIGKILL"): void {
   try {
     sendSignal(target.pid, name);
   } catch (error) {
-    // We may not signal it. The next scan finds it again, and it is reported as left.
+    // We may not signal this process. The next scan finds it again, and in the end it is reported as still
+    // running.
     if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
 }

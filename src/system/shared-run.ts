@@ -1,8 +1,8 @@
 /**
- * Makes concurrent calls share runs. A call during a run gets the next run, which begins after the call:
- * forty stops cost a few scans, and none misses what happened before it. With `pauseFactor`, the next run
- * waits that many times the CPU time of the last one, at most `PAUSE_MAX_MS`. This bounds the share of CPU
- * time under a flood of calls.
+ * Makes concurrent calls share runs. A call during a run gets the next run, which sees everything that
+ * happened before the call. So forty concurrent stops cost only a few scans. With `pauseFactor`, the next run
+ * waits for that many times the CPU time of the last one, at most `PAUSE_MAX_MS`. This bounds the share of
+ * CPU time under a flood of calls.
  */
 export function sharedRun<T>(start: () => Promise<T>, pauseFactor = 0): () => Promise<T> {
   let running: Promise<void> | null = null;

@@ -1,4 +1,4 @@
-/** What one side answers, by name. Threads exchange values only by cloning them. */
+/** The functions that one side offers to the other, by name. Threads exchange values only by cloning them. */
 export type Handlers = Readonly<Record<string, (value: never) => unknown>>;
 
 type Packet =

@@ -374,7 +374,10 @@ for (const [place, render] of Object.entries(PLACES)) {
   });
 }
 
-/** All of `HIDDEN` except the first of several variation selectors. */
+/**
+ * Matches characters that are never shown, and two variation selectors in a row; a single selector is
+ * allowed.
+ */
 const NEVER_SHOWN =
   /[[\p{Cc}--[\t\n]][\p{Default_Ignorable_Code_Point}--[\ufe00-\ufe0f]]\ufff9-\ufffb]|[\ufe00-\ufe0f]{2}/v;
 

@@ -1,8 +1,13 @@
 import { byteLength } from "./quantity.ts";
 
-/** Another session's text is data: it passes through here wherever it enters a prompt or a tool's reply. */
+/**
+ * Another session's text is data. It passes through this file wherever it enters a prompt or a tool's reply.
+ */
 
-/** Returns a field that others can influence as one capped line: no command, no path and no fence. */
+/**
+ * Turns a field that others can influence into one line of at most `max` characters, without a command, a
+ * path or a fence.
+ */
 export function oneLine(text: string, max = 120): string {
   const read = text.slice(0, max * readAhead);
   const line = harmless(folded(visible(read)))
@@ -19,8 +24,8 @@ export function escapeAt(text: string): string {
 }
 
 /**
- * Wraps another session's text so that it cannot pass for anything else. Its author cannot know the id.
- * `bytes` is the size of the whole text, of which at most the first `bytesMax` are kept.
+ * Wraps another session's text in a fence, so that it cannot pass for anything else. The text's author cannot
+ * know the fence's id. `bytes` is the size of the whole text, of which at most the first `bytesMax` are kept.
  */
 export function fence(
   text: string,
@@ -49,17 +54,26 @@ export function withoutTriggerLines(text: string): string {
   return text.replace(deliveryComment, String.raw`<\!--`);
 }
 
-/** Escapes only whole lines that would count as a delivery, for a sender who may instruct the reader. */
+/**
+ * Escapes only whole lines that would count as a delivery. Used for a sender who is allowed to instruct the
+ * agent.
+ */
 export function withoutDeliveryLines(text: string): string {
   return text.replace(deliveryLine, String.raw`$1<\!--`);
 }
 
-/** Also escapes lines that begin with `[Kinfold]`; for the words of another session or system. */
+/**
+ * Like `withoutDeliveryLines`, but also escapes lines that begin with `[Kinfold]`. Used for text from another
+ * session or system.
+ */
 export function withoutOurLines(text: string): string {
   return withoutDeliveryLines(text).replace(ourLine, String.raw`$1$2\[`);
 }
 
-/** Removes trailing spaces and bare at signs of a cut field: the next text could complete an `@path`. */
+/**
+ * Removes trailing spaces and bare at signs from a cut field, because the text that follows could complete an
+ * `@path`.
+ */
 function withoutDanglingAt(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === " " || (line[end - 1] === "@" && line[end - 2] !== "\\"))) end -= 1;
@@ -70,7 +84,10 @@ function harmless(text: string): string {
   return withoutTriggerLines(text).replace(fenceMark, String.raw`<\$1`);
 }
 
-/** How many times the kept length is read: enough to replace what is stripped, but bounded. */
+/**
+ * At most this many times the kept length is read. That makes up for characters that are stripped, but stays
+ * bounded.
+ */
 const readAhead = 64;
 
 const bareAt = /(?<!\\)@(?![ \t\n]|$)/g;
@@ -78,7 +95,10 @@ const bareAtOrLast = /(?<!\\)@(?! )/g;
 const deliveryComment = /<!--(?=\s*(?:trigger|message)\s*:)/gi;
 const deliveryLine = /(^|\n)<!--(?= (?:trigger|message):[\w-]{1,64} -->[ \t]*\r?(?:\n|$))/g;
 const ourLine = /(^|[\n\r\u0085\u2028\u2029])([ \t]*)\[(?=kinfold\])/gi;
-/** A run of spaces can match in only one way here; two adjacent `\s*` would be quadratic. */
+/**
+ * Has no two adjacent `\s*`, because a run of spaces could then match in many ways, which takes quadratic
+ * time.
+ */
 const fenceMark = /<(\s*(?:\/\s*)?(?:child|tool)-output)/gi;
 
 /**
@@ -98,7 +118,10 @@ export function withoutTerminalSequences(text: string): string {
 }
 
 const escape = String.raw`\u001b`;
-/** No other opener inside: otherwise n unterminated openers would each be searched to the end (quadratic). */
+/**
+ * Contains no other opener. Otherwise each of n unterminated openers would be searched to the end, which
+ * takes quadratic time.
+ */
 const stringBody = String.raw`[^\u0007\u001b\u0090\u0098\u009c-\u009f\n]*`;
 const terminalSequence = new RegExp(
   [
@@ -140,7 +163,7 @@ export function folded(text: string): string {
 }
 
 export function shortLine(text: string, max: number): string {
-  // The text may have megabytes, so text far behind the cut is not processed.
+  // The text may be megabytes long, so text far beyond the cut is not processed.
   const line = folded(text.slice(0, max * READ_AHEAD));
   return line.length <= max ? line : `${firstChars(line, max - 1)}…`;
 }

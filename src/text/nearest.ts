@@ -44,7 +44,7 @@ function closeness(word: string, candidate: string): number {
   return distance > 1 && word.length >= PART_MIN && candidate.includes(word) ? 1 : distance;
 }
 
-/** Ignores case, dashes and underscores, and everything beyond a length that nobody mistypes. */
+/** Ignores case, dashes, underscores and spaces, and everything after the first `COMPARED_MAX` characters. */
 function comparable(word: string): string {
   return word
     .slice(0, COMPARED_MAX)

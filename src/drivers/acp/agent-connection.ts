@@ -24,11 +24,14 @@ export interface AgentConnection {
   readonly replay: () => Promise<Replay | null>;
   /** What was known about the last prompt when its answer arrived. */
   readonly seen: () => PromptSeen;
-  /** Ignores updates of other sessions from now on: an agent may open sub-sessions. */
+  /** From now on, ignores updates of every session but this one, because an agent may open sub-sessions. */
   readonly listenTo: (sessionId: string) => void;
   /** Answers every open request of the agent as cancelled. */
   readonly cancelRequests: () => void;
-  /** Called after the output has closed. Resolves when the process has ended; kills it after `LATE_MS`. */
+  /**
+   * Called after the output has closed. Resolves when the process has ended. Kills a process that still runs
+   * after `LATE_MS`.
+   */
   readonly ended: () => Promise<AgentExit>;
 }
 
@@ -57,7 +60,7 @@ export async function connect(
       if (dialect.isNoise?.(update) !== true) updates.take(update);
     },
     onAnswer(method, left) {
-      // A prompt sent into a running one belongs to the same turn, so only the last answer ends the turn.
+      // A prompt sent while another runs joins its turn, so only the last open prompt ends the turn.
       if (method === "session/prompt" && left > 0) updates.endMessage();
       else if (method === "session/prompt") seen = updates.endPrompt();
       if (method === "session/load" && replayQuietMs === undefined) replay = updates.endReplay();
@@ -103,7 +106,7 @@ export async function connect(
   };
 }
 
-/** Loads the SDK with the first agent only, because the daemon must start quickly. */
+/** Loads the SDK only when the first agent starts, because the daemon must start quickly. */
 async function connectRpc(stream: Stream, asking: () => Asking): Promise<ClientConnection> {
   const { client } = await import("@agentclientprotocol/sdk/unstable");
   // Agents deviate from the schema of this request, and we read only the fields that we need.

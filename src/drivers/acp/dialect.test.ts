@@ -24,8 +24,8 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 /**
- * An agent that has modes, accepts a second prompt, finishes its replay late and may leave its first load
- * unanswered.
+ * An agent that has modes and accepts a second prompt. It finishes its replay late and may not answer its
+ * first load.
  */
 const AGENT = `
 import { createInterface } from "node:readline";

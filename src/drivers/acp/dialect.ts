@@ -12,26 +12,37 @@ export interface Dialect {
   readonly servers?: (request: OpenRequest) => McpServer[];
   /** The `_meta` of the requests that open, load or fork a session. */
   readonly meta?: (request: OpenRequest) => Fields | undefined;
-  /** The vendor's names for each mode, best first. If the agent accepts none, no session is opened. */
+  /**
+   * The vendor's names for each mode, best first. If the agent accepts none of them, no session is opened.
+   */
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
-  /** The answer to permission requests in this mode, for vendors that ask in spite of their mode. */
+  /**
+   * The fixed answer to permission requests in each mode, for vendors that ask although the mode already
+   * decides.
+   */
   readonly answers?: Partial<Record<Permission, "allow" | "deny">>;
   /** What the agent does with a second prompt while one runs, if it has no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
   readonly load?: LoadHabit;
   /** The first start prepares files that later starts share, so it must not overlap another start. */
   readonly startsFirstAlone?: boolean;
-  /** The agent reports only the tokens of a prompt's last model call. */
+  /** The agent reports the tokens of a prompt's last model call only, not of the whole prompt. */
   readonly countsLastCall?: boolean;
-  /** Reads what one model call has used so far from a notification of this vendor; null if it has none. */
+  /**
+   * Reads one model call's usage so far from a notification of this vendor; null if the notification has
+   * none.
+   */
   readonly callUsage?: (method: string, params: unknown) => CallUsage | null;
-  /** Reads from a notification of this vendor that a model call is retried; null if it does not say so. */
+  /**
+   * Reads from a notification of this vendor that a model call is retried; null if the notification reports
+   * no retry.
+   */
   readonly retrying?: (method: string, params: unknown) => Retrying | null;
   /** Recognises calls of Kinfold's tools. */
   readonly ownTool?: OwnTool;
   /** Whether to drop an update because it is not part of the conversation. */
   readonly isNoise?: (update: SessionUpdate) => boolean;
-  /** The version of the vendor's program: an adapter reports its own version. */
+  /** The version of the vendor's program; an adapter would report its own version instead. */
   readonly version?: () => string | null;
 }
 
@@ -57,14 +68,17 @@ export interface LoadHabit {
   /** How long to wait before this session may be loaded. */
   readonly waitMs?: (agentSessionId: string, cwd: string) => number;
   readonly waitMaxMs?: number;
-  /** Set if the agent answers a load too early: the replay ends after this long without an update. */
+  /**
+   * Set for an agent that answers a load before its replay is complete. The replay ends after this long
+   * without an update.
+   */
   readonly replayQuietMs?: number;
   /** A load that takes longer is abandoned and retried in a new process. */
   readonly limitMs?: number;
   readonly tries?: number;
 }
 
-/** Sends the token over the protocol, because every user of the machine can read a command line. */
+/** Sends the token over the protocol, not on a command line, which every user of the machine can read. */
 export function serversWith(request: OpenRequest, authorization: (token: string) => string): McpServer[] {
   if (request.mcp === null) return [];
   const headers = [{ name: "Authorization", value: authorization(request.mcp.token) }];

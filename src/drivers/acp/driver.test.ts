@@ -71,7 +71,7 @@ describe("an agent that misbehaves at its start", () => {
   });
 
   it("and closes its output but lives on is ended", async () => {
-    // Bubblewrap keeps the output open too; without it we see the end of the pipe.
+    // Runs without bubblewrap, which would keep the output open after the agent has closed it.
     const bare = createProcessHost({ sandbox: "guard", log: silentLog });
     const command = ["/bin/sh", "-c", "exec 1>&-; sleep 600"];
     const driver = createAcpDriver({

@@ -32,7 +32,7 @@ export function createAcpDriver(options: AcpOptions): Driver {
     name: options.name,
     probe: async () => ({ ...describeAgent(options, learned), ...(await options.describe?.()) }),
     async open(request) {
-      // Loads the protocol code with the first agent, so that the daemon starts quickly.
+      // Loads the protocol code only when the first agent starts, so that the daemon starts quickly.
       const { openOnce } = await import("./open.ts");
       const tries = request.load === null ? 1 : (dialect.load?.tries ?? 1);
       for (let left = tries - 1; ; left -= 1) {

@@ -24,5 +24,5 @@ export function describeExit(exit: AgentExit): string {
 }
 
 const LINE_LENGTH = 500;
-/** Long enough for a provider's whole JSON error, which contains the message. */
+/** Long enough for the whole JSON error of a provider. The error's message is inside that JSON. */
 const ERROR_LENGTH = 4_000;

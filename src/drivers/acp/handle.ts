@@ -68,7 +68,7 @@ export class AcpHandle extends ProcessHandle {
   #sendCancel(): void {
     this.#connection.cancelRequests();
     const params = { sessionId: this.agentSessionId };
-    // A closed connection cannot carry the cancel, but its closing has already ended the prompt.
+    // If the connection is closed, the cancel cannot be sent, but the prompt has then already ended.
     this.#connection.rpc.agent.notify("session/cancel", params).catch(() => this.#connection.rpc.close());
   }
 

@@ -25,7 +25,10 @@ export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen |
   return bounded(until ?? now + UNKNOWN_MS, now);
 }
 
-/** Reads the limit that Claude's adapter reports with its token counts; its errors do not name it. */
+/**
+ * Reads the usage limit that Claude's adapter reports with its token counts. The adapter's errors have no
+ * field for it.
+ */
 export function limitSeen(meta: unknown): LimitSeen | null {
   const info = fieldsOf(meta)["_claude/rateLimit"];
   if (!isFields(info)) return null;
@@ -60,8 +63,8 @@ function bounded(at: number, now: number): number {
 const LONGEST_MS = 32 * 86_400_000;
 const UNKNOWN_MS = 3_600_000;
 /**
- * Delay before a retry if the reset time has passed. Vendors report no seconds, so a reset time within the
- * last minute counts as passed, not as tomorrow's.
+ * Delay before a retry if the reset time has passed. Vendors report times without seconds. So a time of day
+ * that was reached within the last minute means today, not tomorrow.
  */
 const SOON_MS = 60_000;
 
@@ -83,7 +86,7 @@ const LIMIT = new RegExp(
 );
 /** Claude writes this when its server is overloaded. */
 const NO_LIMIT = /\bnot your usage limit\b/i;
-/** Spending limits do not reset by waiting, unless the error names a time. */
+/** Waiting does not reset a spending limit, unless the error names a time. */
 const NO_RESET = /\bspend limit\b|\bcredit limit\b/i;
 
 function plain(text: string): string {
@@ -189,7 +192,10 @@ function wallOf(at: number, zone: string | undefined): Wall & { readonly second:
   return { year: of("year"), month, day: of("day"), hour: of("hour"), minute: of("minute"), second };
 }
 
-/** Computes the offset twice: daylight saving time may begin or end between the two instants. */
+/**
+ * First estimates the instant, then uses the time zone's offset at that estimate. The offset at `wall` itself
+ * may differ, because daylight saving time may begin or end in between.
+ */
 function instantOf({ year, month, day, hour, minute }: Wall, zone: string | undefined): number {
   const wall = Date.UTC(year, month, day, hour, minute);
   const offsetAt = (at: number): number => {

@@ -56,7 +56,7 @@ function answering(request: OpenRequest, fixed: "allow" | "deny" | undefined): O
   return async (asked) => {
     if (fixed === undefined || asked.kind !== "permission" || asked.ours) return request.onRequest(asked);
     if (fixed === "allow") return { kind: "allow" };
-    // The caller still gets the request, so that the receipt records the denial.
+    // The request is denied in any case. The caller still gets it, so that the receipt records the denial.
     await request.onRequest(asked);
     return { kind: "deny" };
   };
@@ -157,7 +157,10 @@ function learn(learned: Learned, answer: Initialized, steer: Steer): void {
   learned.fork = Boolean(answer.agentCapabilities?.sessionCapabilities?.fork);
 }
 
-/** Null if a load gets no answer in time. Drops the replay of a fork, because it is not new. */
+/**
+ * Null if a load gets no answer in time. Drops the replay of a fork, because it only repeats the old
+ * conversation.
+ */
 async function newOrLoaded(connection: AgentConnection, opening: Opening): Promise<OpenedSession | null> {
   const { request, dialect } = opening;
   const meta = dialect.meta?.(request);
@@ -197,7 +200,7 @@ async function newOrForked(
   }
 }
 
-/** Ends early when the connection closes, so that a stop does not wait for this. */
+/** Ends early when the connection closes, so that stopping the agent does not take the whole wait. */
 async function untilLoadable(connection: AgentConnection, waitMs: number): Promise<void> {
   if (waitMs <= 0) return;
   const { signal } = connection.rpc;

@@ -123,7 +123,7 @@ function formFields(schema: unknown): Field[] {
   return all.filter((field) => !others.has(field.name));
 }
 
-/** If a form has one field, its question is in the message, in the field's description, or in both. */
+/** The question of a form with one field is in the message, in the field's description, or in both. */
 function textOf(message: string, field: Field, count: number): string {
   if (field.says === "" || message.includes(field.says)) return message;
   return count === 1 ? `${message}\n${field.says}` : field.says;
@@ -143,7 +143,10 @@ function filled(field: Field, given: Given): Record<string, Value> {
   };
 }
 
-/** Several choices come as a list or as one line with commas; an option's title may contain a comma. */
+/**
+ * Several choices come as a list or as one line with commas. A line that matches one option is not split,
+ * because an option's title may contain a comma.
+ */
 function partsOf(field: Field, given: Given): string[] {
   if (typeof given !== "string") return [...given];
   if (chosen(field, given) !== undefined) return [given];

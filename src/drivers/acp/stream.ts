@@ -7,20 +7,20 @@ interface StreamOptions {
   readonly input: Readable;
   readonly output: Writable;
   /**
-   * Gets every notification in order and before any later answer. The SDK handles both concurrently, so a
-   * prompt could end before its last update. A long text arrives as several chunks, and the event loop runs
-   * between them.
+   * Gets every notification in order, before any answer that arrives later. The SDK handles notifications and
+   * answers concurrently, so with the SDK a prompt could end before its last update. A long text arrives as
+   * several chunks, and the event loop runs between them.
    */
   readonly onNotification: (message: AnyNotification) => void;
   /** Called when a request's answer arrives, with the number of requests of this method still open. */
   readonly onAnswer: (method: string, left: number) => void;
-  /** Called when a line exceeds the limits. The stream has ended. */
+  /** Called when a line exceeds the limits. By then the stream has ended. */
   readonly onTooLong: (message: string) => void;
   readonly limits?: Partial<LineLimits>;
 }
 
 interface BoundedStream extends Stream {
-  /** The number of lines that were no message or answered no request. */
+  /** The number of lines that were not messages or that answered no open request. */
   readonly noise: () => number;
 }
 
@@ -48,7 +48,7 @@ export function boundedStream(options: StreamOptions): BoundedStream {
     if ("method" in message) return message;
     const method = asked.get(message.id);
     if (method === undefined) {
-      // The SDK would write an unexpected answer to the console.
+      // Drops an unexpected answer, because the SDK would write it to the console.
       noise += 1;
       return null;
     }
@@ -58,7 +58,7 @@ export function boundedStream(options: StreamOptions): BoundedStream {
   };
   return {
     noise: () => noise,
-    // The SDK names the browser's type of the same stream.
+    // The SDK's type for this stream is the browser's, not Node's.
     readable: ReadableStream.from(readMessages(options, accept)) as Stream["readable"],
     writable: new WritableStream<AnyMessage>({
       write(message) {

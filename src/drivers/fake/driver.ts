@@ -317,7 +317,7 @@ function describeAgent(name: string): Agent {
     metersCalls: true,
     metersCost: true,
     questions: true,
-    // It changes nothing on the machine, so it never exceeds a mode.
+    // The fake agent changes nothing on the machine, so it never exceeds a mode.
     enforces: { "read-only": "os", ask: "os", workspace: "os", full: "os" },
     tools: [],
     servers: "named",

@@ -15,7 +15,7 @@ export interface PiOptions {
   readonly host: ProcessHost;
 }
 
-/** pi never asks for permission: it may either only read, or do everything. */
+/** pi never asks for permission. It can be allowed either to read only or to do everything. */
 const ENFORCES: Enforcement = { "read-only": "agent", ask: "none", workspace: "none", full: "agent" };
 const TOOLS = {
   Read: ["read"],
@@ -53,7 +53,7 @@ export function createPiDriver(options: PiOptions): Driver {
         env,
       });
       if (!started.ok) return started;
-      // Loaded with the first session only, because the daemon must start quickly.
+      // Loaded only when the first session opens, because the daemon must start quickly.
       const { openInTime } = await import("./open.ts");
       const result = await openInTime(started.process, { request, load, version });
       if (!result.ok) await started.process.stop();
@@ -86,7 +86,8 @@ function sessionArguments(request: OpenRequest, options: PiOptions): string[] {
 
 /**
  * Whether pi has a file of this session. pi writes the file when its model first answers, before any tool
- * runs. So a session without a file has done nothing, and a new one with an empty replay replaces it.
+ * runs. So a session without a file has done nothing, and the driver opens a new session with an empty replay
+ * in its place.
  */
 function isKept(agentSessionId: string): boolean {
   const root = join(process.env["PI_CODING_AGENT_DIR"] ?? join(homedir(), ".pi", "agent"), "sessions");
@@ -125,7 +126,9 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
   };
 }
 
-/** pi reads keys from many variables, so a missing file proves nothing. */
+/**
+ * pi also reads keys from many variables, so without this file we cannot know whether a person is signed in.
+ */
 function isSignedIn(): boolean | null {
   return existsSync(join(homedir(), ".pi", "agent", "auth.json")) ? true : null;
 }

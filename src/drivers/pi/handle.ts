@@ -11,7 +11,10 @@ interface PiHandleOptions extends HandleOptions {
   readonly onUpdate: (update: AgentUpdate) => void;
 }
 
-/** A prompt ends when pi has reported its end, is not retrying and has no pending messages. */
+/**
+ * A prompt ends when pi has reported the end of its work, is not retrying or compacting, and has no pending
+ * messages.
+ */
 export class PiHandle extends ProcessHandle {
   readonly #channel: Channel;
   readonly #onUpdate: (update: AgentUpdate) => void;
@@ -37,7 +40,7 @@ export class PiHandle extends ProcessHandle {
     };
     this.#running = running;
     const answer = await this.#channel.send({ type: "prompt", message: text });
-    // If the channel has closed, the prompt ends with the process instead.
+    // If the channel has closed, the prompt ends when the process exits.
     const isRefused = !answer.ok && !this.#channel.isClosed();
     if (isRefused && this.#running === running) this.#finish(failed(answer.error));
     return running.promise;

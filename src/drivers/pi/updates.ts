@@ -43,7 +43,7 @@ export function sum(one: Usage | null, other: Usage | null): Usage | null {
   };
 }
 
-/** pi cannot call our tools, so there are no tool results. */
+/** A replay has only results of our tools, which pi cannot call. So `toolResults` is empty. */
 export function replayOf(messages: unknown): Replay {
   const all = (Array.isArray(messages) ? messages : []).filter(isFields);
   const lastUser = all.findLastIndex((message) => message["role"] === "user");

@@ -8,7 +8,10 @@ import type { OpenRequest } from "../port.ts";
 type OnUnmarked = NonNullable<OpenRequest["onUnmarked"]>;
 
 export interface DescendantWatch {
-  /** Scans now. Called before an agent is asked to end, because its children then lose their parent. */
+  /**
+   * Scans now. Called before an agent is asked to end, because a child that has lost its parent may be
+   * impossible to find.
+   */
   scan(): Promise<void>;
   /** Scans at short intervals from now on, because the agent is about to end. */
   scanOften(): void;
@@ -16,9 +19,9 @@ export interface DescendantWatch {
 }
 
 /**
- * Remembers every process seen below an agent, by pid and start time: once its parent dies, a process without
- * our marker can no longer be found. Reports the processes without the marker. All trees share one timer and
- * one scan.
+ * Remembers every process seen below an agent, by pid and start time, because a process without our marker
+ * cannot be found once its parent has died. Reports the processes without the marker. All trees share one
+ * timer and one scan.
  */
 export function watchDescendants(tree: ProcessTree, onUnmarked: OnUnmarked): DescendantWatch {
   const watched: Watched = { tree, onUnmarked, reported: "", isEnding: false };
@@ -36,7 +39,10 @@ export function watchDescendants(tree: ProcessTree, onUnmarked: OnUnmarked): Des
   };
 }
 
-/** Returns the pids of all processes remembered below running agents, to check who calls us. */
+/**
+ * Returns the pids of all processes remembered below running agents. The server uses them to recognise
+ * requests from agents.
+ */
 export function rememberedPids(): ReadonlySet<number> {
   return new Set([...trees].flatMap(({ tree }) => [...tree.seen.keys()]));
 }
@@ -77,7 +83,7 @@ const scanNow = sharedRun(async (): Promise<void> => {
   }
 });
 
-/** Without a boot id nothing is reported: the processes could not be recognised after a crash. */
+/** Reports nothing without a boot id, because the processes could not be recognised after a crash. */
 function report(watched: Watched, alive: readonly ProcessIdentity[]): void {
   const boot = bootId();
   if (boot === null) return;

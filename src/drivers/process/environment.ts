@@ -11,8 +11,8 @@ export interface AgentEnvironment {
 }
 
 /**
- * Builds an agent's environment from a short list of our variables. Never passes on `KINFOLD_*`, even if the
- * configuration names it, because it may hold a person's token.
+ * Builds an agent's environment from a short list of our variables. Never passes on a `KINFOLD_*` variable,
+ * even if the configuration names it, because it may contain a person's token.
  */
 export function agentEnvironment(
   source: NodeJS.ProcessEnv,

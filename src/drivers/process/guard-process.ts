@@ -25,7 +25,10 @@ createInterface({ input: process.stdin })
   })
   .on("close", () => void end());
 
-/** Kills twice: the daemon may have died before a process that it had created had its marker. */
+/**
+ * Kills twice, because the daemon may have died just after it created a process, before that process had its
+ * marker.
+ */
 async function end(): Promise<void> {
   const leaseIds = new Set(guarded.keys());
   const remembered = [...guarded.values()].flat();

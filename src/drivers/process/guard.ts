@@ -75,7 +75,10 @@ function rememberLine(leaseId: string, processes: readonly RememberedProcess[]):
   return `remember ${leaseId} ${JSON.stringify(processes)}`;
 }
 
-/** Passes the leases as arguments, so that the guard knows them even if we die before the first line. */
+/**
+ * Passes the leases as arguments, so that the guard knows them even if the daemon dies before it writes a
+ * line.
+ */
 function spawnGuard(guarded: readonly string[]): ChildProcess {
   const path = fileURLToPath(new URL(`./guard-process${extname(import.meta.url)}`, import.meta.url));
   const child = spawn(process.execPath, [path, ...guarded], {
@@ -84,7 +87,7 @@ function spawnGuard(guarded: readonly string[]): ChildProcess {
     env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: getCompileCacheDir() ?? "" },
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // Ignores a failed write to a guard that has just ended: we react to its exit.
+  // Ignores a failed write to a guard that has just ended, because the guard's exit is handled separately.
   child.stdin.on("error", () => child.stdin.destroy());
   child.unref();
   if (child.stdin instanceof Socket) child.stdin.unref();

@@ -4,13 +4,16 @@ import { bytes } from "../../text/quantity.ts";
 
 /** Limits of one line from an agent, checked while its bytes arrive, before anything is parsed. */
 export interface LineLimits {
-  /** Of one string in the line. A longer string is cut, and a note in it says so. */
+  /** The limit of one string in the line. A longer string is cut, and a note at its end says so. */
   readonly stringBytesMax: number;
-  /** Of the line as received. A program that writes a longer line is not a usable agent. */
+  /** The limit of the line as received. A program that writes a longer line is not a usable agent. */
   readonly rawBytesMax: number;
-  /** Of the line after cuts. In a line that reaches it, every further string is cut to `SHORT_BYTES`. */
+  /**
+   * The limit of the line after cuts. Once a line has exceeded it, every further string is cut to
+   * `SHORT_BYTES`.
+   */
   readonly lineBytesMax: number;
-  /** Values and keys together. */
+  /** The limit of values and keys together. */
   readonly partsMax: number;
   readonly depthMax: number;
 }
@@ -42,7 +45,7 @@ const DIVIDING: ReadonlySet<number> = new Set([0x2c, 0x3a]);
 
 /**
  * Collects one line of JSON piece by piece, and keeps no more of it than the limits allow. Takes time linear
- * in the piece's size. A line that does not begin with `{` is counted but not kept.
+ * in the piece's size. Does not keep a line that does not begin with `{`, and only counts its bytes.
  */
 export class Line {
   bytes = 0;
@@ -56,7 +59,7 @@ export class Line {
   /** Remaining bytes of an escape sequence. */
   #escape = 0;
   #stringBytes = 0;
-  /** One more than the bytes cut from the current string; 0 if none was cut. */
+  /** One more than the number of bytes cut from the current string; 0 if the string is not cut. */
   #leftOut = 0;
   #depth = 0;
   #count = 0;
@@ -196,7 +199,10 @@ export async function* readLines(
   if (line.bytes > 0) yield line.take();
 }
 
-/** Returns a function to await after each line. It yields to the event loop after each time slice. */
+/**
+ * Returns a function whose result is awaited after each line. It lets the event loop run when a time slice is
+ * over.
+ */
 export function pacer(): () => Promise<void> | null {
   let since = performance.now();
   return () => {

@@ -9,7 +9,10 @@ export interface NamespaceTools {
   readonly mount: string;
 }
 
-/** Capabilities that could undo the cover: to unmount, create a device, or open a file by its handle. */
+/**
+ * Capabilities with which a process could get around the cover of a hidden folder, for example by unmounting
+ * it, creating a device, or opening a file by its handle.
+ */
 export const OPENING = [
   "sys_admin",
   "sys_ptrace",
@@ -45,7 +48,7 @@ export function insideNamespaces(
 ): string[] {
   const isRoot = process.getuid?.() === 0;
   const dying = [tools.setpriv, "--pdeathsig", "KILL", "--"];
-  // Only root can mount without a user namespace; in one, capabilities must be kept across exec.
+  // Only root can mount without a user namespace. In a user namespace, capabilities must be kept across exec.
   const user = isRoot ? [] : ["--user", "--map-current-user", "--keep-caps"];
   const unshared = [tools.unshare, ...user, "--pid", "--mount", "--fork", "--kill-child", "--"];
   const init = ["/bin/sh", "-c", INIT, "kinfold-init", tools.mount, cwd];
@@ -55,7 +58,10 @@ export function insideNamespaces(
   return [...dying, ...unshared, ...init, ...cover, "--", ...weaker, ...command];
 }
 
-/** The covered folder, then each path inside it that stays accessible, preceded by `ro` or `rw`. */
+/**
+ * Returns arguments for `INIT`: the covered folder, then each path inside it that stays accessible, preceded
+ * by `ro` or `rw`.
+ */
 function coverOf({ folder, readable, writable }: Hidden): string[] {
   const open = (how: string, paths: readonly string[]): string[] =>
     paths.flatMap((path) => [how, relative(folder, path)]);
@@ -63,10 +69,11 @@ function coverOf({ folder, readable, writable }: Hidden): string[] {
 }
 
 /**
- * The script of the namespace's init. It assembles the cover in a folder inside the covered one and then
- * moves it over that folder: the parts that stay accessible cannot be reached once they are covered. Then it
- * enters the working folder again, because the old one is below the cover and `..` would lead out. Only the
- * command gets our standard error, because a shell reports there how its commands were killed.
+ * The script of the namespace's init. It assembles the cover in a folder inside the covered one, because the
+ * parts that stay accessible cannot be reached once they are covered. Then it moves the cover over the
+ * covered folder. It enters the working folder again, because the old one is below the cover and `..` would
+ * lead out. Only the command gets our standard error, because a shell reports there how its commands were
+ * killed.
  */
 const INIT = `
 mount=$1 cwd=$2

@@ -42,10 +42,13 @@ export interface AgentProcess {
   /** Resolves when the process has ended. Its remaining descendants are then being ended. */
   readonly exited: Promise<AgentExit>;
   descendants(): Promise<ProcessIdentity[]>;
-  /** Remembers the processes that run now: the agent's helpers do not count as background work. */
+  /** Remembers the processes that run now, so that the agent's helpers do not count as background work. */
   noteBaseline(): void;
   background(since: number): Promise<boolean>;
-  /** Remembers the descendants. Called before the agent may end a command: orphans cannot be found. */
+  /**
+   * Remembers the descendants. Called before the agent may end a command, because the command's orphans
+   * cannot be found later.
+   */
   noteDescendants(): Promise<void>;
   /** Closes the input, which most agents take as a request to exit. Remembers the descendants first. */
   endInput(): Promise<void>;
@@ -58,7 +61,7 @@ export interface AgentProcess {
 interface HostOptions {
   readonly sandbox: SandboxMode;
   readonly log: Log;
-  /** Kinfold's home. In a namespace an agent sees only the adapters and its own folders in it. */
+  /** Kinfold's home. An agent in a namespace sees only the adapters and its own folders inside this home. */
   readonly home?: string;
 }
 
@@ -120,7 +123,7 @@ interface Begun {
   readonly failure: Promise<string>;
 }
 
-/** Synchronous: the handlers that end the process must be in place before anything else can run. */
+/** Synchronous, so that the handlers that end the process are in place before anything else can run. */
 function beginProcess(command: readonly string[], env: Record<string, string>, at: Start): Begun {
   const child = spawn(command[0] as string, command.slice(1), {
     cwd: at.spec.cwd,
@@ -146,7 +149,10 @@ async function endUnadmitted(begun: Begun | null, { spec, guard }: Start): Promi
   guard.release(spec.leaseId);
 }
 
-/** Hides Kinfold's home except the adapters, the sim agent's sessions and a working folder inside it. */
+/**
+ * Hides Kinfold's home, except the adapters, the sim agent's sessions, and the working folder if it is inside
+ * the home.
+ */
 function hiddenFrom(cwd: string, home: string | undefined): Hidden | null {
   if (home === undefined || !existsSync(home)) return null;
   const folder = realpathSync(home);
@@ -172,7 +178,7 @@ function agentProcess(child: Child, { spec, sandbox, guard }: Start): AgentProce
   let baseline: ReadonlySet<number> | null = null;
   let ending: Promise<StopReport> | null = null;
 
-  // Ignores a failed write to an agent that has just ended: we react to its exit.
+  // Ignores a failed write to an agent that has just ended, because the agent's exit is handled separately.
   child.stdin.on("error", () => child.stdin.destroy());
   child.on("error", () => child.stdin.destroy());
   const exited = watchExit(child, sandbox);
@@ -215,7 +221,10 @@ function agentProcess(child: Child, { spec, sandbox, guard }: Start): AgentProce
   };
 }
 
-/** The guard finds only processes with the marker, so the guard and the caller remember the others. */
+/**
+ * The guard finds only processes with the marker. So the guard and the caller get a list of the processes
+ * without it.
+ */
 function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): DescendantWatch {
   return watchDescendants(tree, (processes) => {
     guard.remember(spec.leaseId, processes);

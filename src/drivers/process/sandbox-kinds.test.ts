@@ -98,7 +98,8 @@ for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
       const command = `env -i setsid sleep ${nap} & ${isGuard ? ":" : `env -i setsid sh -c 'sleep ${nap} & exit'`}; sleep 600`;
       const daemon = startDaemon(kind, command);
       await eventually("they run", () => sleepers(nap).length === (isGuard ? 1 : 2));
-      // The guard must know the process first; a namespace needs no list.
+      // Wait until the guard knows the process without a marker. A namespace ends its processes without such
+      // a list.
       if (isGuard) await once(daemon.stdout, "data");
       daemon.kill("SIGKILL");
       await once(daemon, "exit");

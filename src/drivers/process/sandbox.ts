@@ -26,7 +26,7 @@ export async function chooseSandbox(mode: SandboxMode): Promise<Sandbox> {
 
 export interface SandboxReport {
   readonly kind: Sandbox["kind"];
-  /** What it does, and what it cannot do. */
+  /** What the sandbox does and what it cannot do. */
   readonly text: string;
   /** Why the stronger sandboxes are not used. */
   readonly problems: readonly string[];
@@ -51,7 +51,7 @@ async function choose(mode: SandboxMode): Promise<{ sandbox: Sandbox; problems: 
   return { sandbox: { kind: "none", problem }, problems: [] };
 }
 
-/** A folder that an agent must not see, and the parts of it that it needs. */
+/** A folder that an agent must not see, and the parts of that folder that the agent needs. */
 export interface Hidden {
   readonly folder: string;
   readonly readable: readonly string[];
@@ -91,7 +91,9 @@ function hide({ folder, readable, writable }: Hidden): string[] {
   ];
 }
 
-/** Root keeps its capabilities inside bubblewrap; with these it could remove the cover. */
+/**
+ * Root keeps its capabilities inside bubblewrap, so this drops those with which it could remove the cover.
+ */
 function capabilities(): string[] {
   if (process.getuid?.() !== 0) return [];
   return OPENING.flatMap((name) => ["--cap-drop", `CAP_${name.toUpperCase()}`]);
@@ -138,14 +140,17 @@ async function probeNamespaces(): Promise<Found> {
   return tried({ kind: "namespaces", tools: { unshare, setpriv, mount } }, "unshare");
 }
 
-/** Runs a command that fails if it sees a file in a covered folder or shares our PID namespace. */
+/**
+ * Tests the sandbox with a command that fails if it sees a file in a covered folder or shares our PID
+ * namespace.
+ */
 async function tried(sandbox: Exclude<Sandbox, { kind: "none" | "guard" }>, name: string): Promise<Found> {
   const folder = await mkdtemp(join(tmpdir(), "kinfold-probe-"));
   try {
     await writeFile(join(folder, "covered"), "");
     prepareCover(folder);
     const hidden = { folder, readable: [], writable: [] };
-    // Without `readlink` the result is empty, which proves nothing.
+    // Without `readlink` the variable is empty, which must not count as another namespace.
     const other = 'own=$(readlink /proc/self/ns/pid) && test -n "$own" && ! test "$own" = "$2"';
     const check = `! test -e "$1/covered" && ${other}`;
     const ours = pidNamespace() ?? "";

@@ -19,7 +19,7 @@ interface Session {
   model: string;
   /** Work that a crash or a usage limit interrupted. */
   cut: Cut | null;
-  /** What its prompts have cost since this process started. */
+  /** What the session's prompts have cost since this process started. */
   cost: number;
   turn: { readonly abort: AbortController; readonly steered: Steered } | null;
 }

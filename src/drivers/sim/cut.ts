@@ -5,7 +5,7 @@ export interface Cut {
   readonly text: string;
   readonly done: number;
   readonly bound: Map<string, unknown>;
-  /** The last text said; it is said again if no step is left. */
+  /** The last text that the agent said. It is said again if no step remains. */
   readonly said: string | null;
   readonly unanswered: readonly string[];
 }
@@ -13,12 +13,12 @@ export interface Cut {
 const CUT_MARKS = ["[Kinfold] Your turn was cut", "[Kinfold] The usage limit is over"];
 const MISSING_MARK = "These messages had not reached you:\n\n";
 
-/** Whether a prompt asks to continue an interrupted turn, as a model would read it. */
+/** Recognises, as a model would, a prompt that asks to continue an interrupted turn. */
 export function asksToContinue(text: string): boolean {
   return CUT_MARKS.some((mark) => text.startsWith(mark));
 }
 
-/** Returns the messages included in such a prompt. */
+/** Returns the messages that a prompt to continue an interrupted turn includes; null if there are none. */
 export function messagesIn(text: string): string | null {
   const at = text.indexOf(MISSING_MARK);
   return at === -1 ? null : text.slice(at + MISSING_MARK.length);

@@ -11,7 +11,10 @@ export interface ToolReply {
   readonly ok: boolean;
 }
 
-/** As much of streamable HTTP as a tool call needs. Loads no other code of Kinfold, to start quickly. */
+/**
+ * Implements only as much of streamable HTTP as a tool call needs. Loads no other code of Kinfold, to start
+ * quickly.
+ */
 export class McpClient {
   readonly #server: McpServer;
   #opening: Promise<void> | null = null;

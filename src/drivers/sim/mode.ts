@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { isInside, realPathOf } from "../../system/folder.ts";
 import { fieldsOf } from "../../text/fields.ts";
 
-/** What a sim session may do, as sent by its client. Without this, everything is allowed. */
+/** What a sim session may do, as sent by its client. If the client sends no mode, everything is allowed. */
 export interface Mode {
   readonly permission: string;
   readonly tools: readonly string[] | null;

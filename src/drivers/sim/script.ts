@@ -20,8 +20,8 @@ export type Step =
   | { readonly word: "unknown"; readonly problem: string };
 
 /**
- * Translates a prompt into steps. If its first line begins with `sim>`, the lines that do are a script; a
- * prompt that begins with a trigger's marker is acknowledged; any other prompt is echoed.
+ * Translates a prompt into steps. If its first line begins with `sim>`, all lines that begin with `sim>` are
+ * the script. A prompt that begins with a trigger's marker is acknowledged. Any other prompt is echoed.
  */
 export function readPrompt(text: string): readonly Step[] {
   const lines = withoutPromptContext(text).split("\n");
@@ -192,11 +192,11 @@ export interface Play {
   readonly signal: AbortSignal;
   /** Messages steered into this turn; each is answered before the next step. */
   readonly steered: Steered;
-  /** Steps that an earlier process did, and the variables that they bound. */
+  /** The number of steps that an earlier process did. `bound` has the variables that those steps bound. */
   readonly done?: number;
   readonly bound?: Map<string, unknown>;
   readonly onSteered?: () => void;
-  /** Called after each step of the prompt itself. */
+  /** Called after each step of the prompt, but not after the steps of a steered message. */
   readonly onStep?: (done: number, bound: { as: string | null; value: unknown }) => void;
 }
 
@@ -213,7 +213,7 @@ export interface PlayEnd {
   readonly usage: Used;
 }
 
-/** Steered messages, on whose arrival a hanging turn can wait. */
+/** Messages steered into a turn. A hanging turn can wait for the next one to arrive. */
 export class Steered {
   readonly #texts: string[] = [];
   #wake: (() => void) | null = null;

@@ -60,7 +60,7 @@ export class AcpStage implements Stage {
     this.#update({ sessionUpdate: "compaction_update", compactionId, status: "completed", summary: content });
   }
 
-  /** Runs in its own process session, as every vendor runs its shell commands. */
+  /** Runs `sleep` in its own process session, as every vendor does with shell commands. */
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
     await finish(spawn("sleep", [String(ms / 1000)], { detached: true, stdio: "ignore" }), signal);
   }
@@ -153,7 +153,10 @@ export class AcpStage implements Stage {
     return reply.outcome.optionId === "yes";
   }
 
-  /** As in ACP, the cost is the session's total; the prompt's tokens are in `_meta`, as some vendors do. */
+  /**
+   * The cost is the session's total, as ACP requires. The prompt's tokens are in `_meta`, where some vendors
+   * put them.
+   */
   async usage(used: Used, signal: AbortSignal): Promise<void> {
     const { input: inputTokens, output: outputTokens } = used;
     this.#update({
@@ -163,7 +166,7 @@ export class AcpStage implements Stage {
       cost: { amount: this.#options.costBefore + used.usd, currency: "USD" },
       _meta: { usage: { inputTokens, outputTokens } },
     });
-    // A model call takes time, in which a caller can stop us because of the cost.
+    // Takes time, as a model call does, so that a caller can stop us because of the cost.
     await pause(CALL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 
@@ -182,7 +185,10 @@ export class AcpStage implements Stage {
     }
   }
 
-  /** Whether the mode allows it. If not, reports the call as failed. */
+  /**
+   * Whether the action is allowed. Asks first if the mode requires it. If the action is not allowed, reports
+   * the tool call as failed.
+   */
   async #may(
     toolCallId: string,
     action: { readonly tool: "Write" | "Bash"; readonly what: string; readonly path?: string },
@@ -216,8 +222,8 @@ const CONTEXT_TOKENS = 200_000;
 const CALL_MS = 50;
 
 /**
- * Writes to the real path that was checked, and returns the old text. Does not follow a link that has been
- * put there, or in place of a folder above it, since the check.
+ * Writes to the real path that was checked, and returns the old text. Fails if a link has replaced the file
+ * or a folder above it since the check.
  */
 async function replaceText(target: string, text: string): Promise<string | null> {
   const existed = existsSync(target);

@@ -9,7 +9,10 @@ import { readPackage } from "./version.ts";
 export interface AdapterPackage {
   readonly name: string;
   readonly package: string;
-  /** Pinned: otherwise npm silently installs an older version if the newest does not support its Node. */
+  /**
+   * Pinned, because npm otherwise silently installs an older version if the newest does not support npm's
+   * Node.
+   */
   readonly version: string;
   readonly entry: string;
   /** The approximate size after installation, for a progress bar. */
@@ -47,7 +50,7 @@ export function locateAdapter(
 }
 
 /**
- * Installs the adapter without the vendor's program, because the person's own is used. Installs into a
+ * Installs the adapter without the vendor's program, because the person's own copy is used. Installs into a
  * temporary folder and renames it when it is complete. Never rejects.
  */
 export async function installAdapter(
@@ -78,7 +81,10 @@ export async function installAdapter(
   return { ok: true, path: located.path, version: adapter.version, bytes: await bytesIn(target) };
 }
 
-/** Removes the folders of interrupted installations: the pid in the name is of no running process. */
+/**
+ * Removes the folders of interrupted installations. The name of such a folder has the pid of a process that
+ * no longer runs.
+ */
 async function removeAbandoned({ name }: AdapterPackage, { agentsDir }: AdapterLocation): Promise<void> {
   for (const folder of await readdir(agentsDir)) {
     if (!folder.startsWith(`.${name}-`) || isAlive(Number(folder.slice(name.length + 2)))) continue;
@@ -103,7 +109,10 @@ const ARGUMENTS = [
 const SIZE_MS = 250;
 const INSTALL_MS = 600_000;
 
-/** Resolves to npm's error message, or null. Uses our Node, because npm picks versions by its Node. */
+/**
+ * Resolves to npm's error message, or null. Runs npm with our Node, because npm picks package versions that
+ * fit its Node.
+ */
 function runNpm(cwd: string, wanted: string, own?: string): Promise<string | null> {
   const nodeFolder = dirname(process.execPath);
   const path = [nodeFolder, process.env["PATH"] ?? ""].join(delimiter);

@@ -62,7 +62,9 @@ export interface Found {
   readonly howToInstall: string | null;
 }
 
-/** Looks at every call, because the program or the adapter may have been installed since. */
+/**
+ * Searches anew at every call, because the program or the adapter may have been installed in the meantime.
+ */
 export function findVendor(vendor: Vendor, options: Pick<VendorOptions, "home" | "own">): Found {
   const path = process.env["PATH"];
   const program = findCommand(vendor.program, path);
@@ -152,7 +154,10 @@ function launchOf(
   };
 }
 
-/** Kinfold's home, or all its other entries if the session works inside one of them. */
+/**
+ * Returns Kinfold's home. If the session works inside an entry of the home, returns all other entries
+ * instead.
+ */
 function closedTo(cwd: string, home: string): string[] {
   if (cwd === home || !isInside(cwd, home)) return [home];
   const [own] = relative(home, cwd).split(sep);

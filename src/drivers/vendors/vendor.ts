@@ -22,7 +22,7 @@ export interface Vendor extends Omit<Dialect, Derived> {
   /** Absent if the vendor's tools cannot be restricted. */
   readonly tools?: ToolTable;
   readonly mcpServers?: NonNullable<Agent["servers"]>;
-  /** In read-only mode the agent asks for permission to make changes; every request is denied. */
+  /** The agent asks for permission to make changes even in read-only mode. Every such request is denied. */
   readonly asksInReadOnly?: boolean;
   /** Whether a person is signed in; null if files and variables do not show it. */
   readonly signedIn: (look: Look) => boolean | null;
@@ -30,7 +30,7 @@ export interface Vendor extends Omit<Dialect, Derived> {
   readonly meta?: (request: OpenRequest, at: Surroundings) => Fields;
 }
 
-/** What the driver derives from the other fields of a vendor. */
+/** The fields that the driver derives from a vendor's other fields. */
 type Derived = "launch" | "meta" | "answers" | "secondPrompt" | "version";
 
 /** Either the program speaks ACP itself, or an adapter does and starts the program. */
@@ -46,7 +46,7 @@ export interface Extra {
 export interface Surroundings {
   /** Kinfold's home, or entries of it: no agent may access these. */
   readonly closed: readonly string[];
-  /** For the files that Kinfold writes for this vendor. */
+  /** The folder for the files that Kinfold writes for this vendor. */
   readonly folder: string;
 }
 
@@ -75,5 +75,5 @@ export const NETWORK = [
   "SSL_CERT_DIR",
 ];
 
-/** The time limit of a call to our tools. The daemon answers blocking calls before it ends. */
+/** The time limit of a call to our tools. The daemon answers a blocking call before this limit. */
 export const TOOL_MS = 3_600_000;

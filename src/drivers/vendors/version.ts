@@ -2,7 +2,10 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileS
 import { basename, dirname, join } from "node:path";
 import { type Fields, fieldsOf } from "../../text/fields.ts";
 
-/** Caches programs' versions by path, modification time and size: some take a second to report theirs. */
+/**
+ * Caches programs' versions by path, modification time and size, because some programs take a second to
+ * report a version.
+ */
 export class Versions {
   readonly #file: string;
   #known: Record<string, Known> | null = null;
@@ -38,7 +41,7 @@ export class Versions {
       if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
       writeFileSync(this.#file, `${JSON.stringify(all, null, 1)}\n`, { mode: 0o600 });
     } catch {
-      // A version that could not be saved is asked for again after a restart.
+      // If the file cannot be written, the version is determined again after a restart.
       this.#known = all;
     }
   }

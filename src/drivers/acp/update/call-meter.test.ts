@@ -5,7 +5,10 @@ import type { AgentUpdate } from "../../port.ts";
 import { claude } from "../../vendors/claude/claude.ts";
 import { Updates } from "./updates.ts";
 
-/** As Claude's adapter 0.99.1 passes on Claude Code 2.1: one message per block of an answer. */
+/**
+ * A message as adapter 0.99.1 passes it on from Claude Code 2.1, which sends one message per block of an
+ * answer.
+ */
 function answer(id: string, input: number, cached: number): unknown {
   const usage = {
     input_tokens: input,

@@ -18,8 +18,8 @@ export class CallMeter {
   }
 
   /**
-   * Takes the size of the context after the newest call. The call's input and cache are already known, so the
-   * rest is its output. Returns false if no call is known.
+   * Takes the number of tokens in the context after the newest call. The call's input and cached tokens are
+   * already known, so the remaining tokens are its output. Returns false if no call is known.
    */
   context(tokens: number): boolean {
     const call = this.#newest;

@@ -1,6 +1,6 @@
 /** Counts the lines that a change added and removed, as a diff does. */
 export function countLines(before: string, after: string): { added: number; removed: number } {
-  // Numbers the distinct lines, so that comparing two lines costs the same however long they are.
+  // Gives each distinct line a number, so that comparing two lines takes the same time however long they are.
   const numbers = new Map<string, number>();
   const numberOf = (line: string): number => {
     const known = numbers.get(line);
@@ -26,7 +26,10 @@ export function countLines(before: string, after: string): { added: number; remo
   return { added: newMiddle.length - common, removed: oldMiddle.length - common };
 }
 
-/** Above this, a rewritten part counts as wholly changed: an exact count would block the event loop. */
+/**
+ * Above this many pairs of lines, a rewritten part counts as wholly changed, because an exact count would
+ * block the event loop.
+ */
 const CELLS_MAX = 1_000_000;
 
 function linesOf(text: string): string[] {

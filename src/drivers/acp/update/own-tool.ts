@@ -7,7 +7,7 @@ export const SERVER_NAME = "kinfold";
 interface Announced {
   readonly id: string;
   readonly name: string | null;
-  /** The first title; later ones may be a file's name or the model's words. */
+  /** The call's first title. Later titles may be a file's name or text from the model. */
   readonly title: string;
   readonly kind: string;
   readonly input: unknown;
@@ -16,13 +16,16 @@ interface Announced {
 }
 
 /**
- * Returns the bare name if the call is to one of our tools, else null. Our tools are allowed in every mode,
- * so text that a model or a file name can choose must never decide this: not the input, and not the title if
- * there is a name. Each agent spells names in exactly one way.
+ * Returns the tool's bare name if the call is to one of our tools, else null. Our tools are allowed in every
+ * mode, so this must never depend on text that a model or a file name can choose. Such text is the input that
+ * a model wrote, and the title of a call that has a name. Each agent spells tool names in exactly one way.
  */
 export type OwnTool = (call: Announced) => string | null;
 
-/** For other agents: uses the tool's name, or the first title of a call of kind `other` without a name. */
+/**
+ * For agents without a rule of their own. Uses the tool's name. If a call of kind `other` has no name, uses
+ * its first title.
+ */
 export const plainOwnTool: OwnTool = ({ name, title, kind }) => {
   if (name !== null) return ownToolAfter(name, PLAIN);
   return kind === "other" ? ownToolAfter(title, PLAIN) : null;

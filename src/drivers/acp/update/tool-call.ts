@@ -19,8 +19,8 @@ export interface Call {
 }
 
 /**
- * Merges an agent's updates about its tool calls. Agents announce a call before they know its input, so a
- * call is passed on once its input is there, or before the next update of another kind.
+ * Merges an agent's updates about its tool calls. Agents announce a call before they know its input. So a
+ * call is held back until its input arrives or an update of another kind follows.
  */
 export class ToolCalls {
   readonly #open = new Map<string, State>();
@@ -55,7 +55,7 @@ export class ToolCalls {
     for (const state of this.#open.values()) this.#announce(state);
   }
 
-  /** Forgets the calls of a finished prompt. A call without a result gets no invented one. */
+  /** Forgets the calls of a finished prompt. Invents no result for a call that has none. */
   clear(): void {
     this.flush();
     this.#open.clear();
@@ -66,7 +66,7 @@ export class ToolCalls {
     const state = this.#open.get(id) ?? newState(id);
     state.title = update.title ?? state.title;
     state.firstTitle ||= state.title;
-    // The first name stays: a later update must not turn the call into one of another tool.
+    // Keeps the first name, because a later update must not turn the call into a call of another tool.
     state.name ??= metaName(update) ?? update.name ?? null;
     state.isServerCall ||= update["_meta"]?.["is_mcp_tool_call"] === true;
     state.kind = update.kind ?? state.kind;
@@ -118,7 +118,9 @@ function newState(id: string) {
 }
 
 const TEXT_LENGTH = 262_144;
-/** Above this many open calls, each is passed on at once: a large flush would block the event loop. */
+/**
+ * While more calls than this are open, none is held back, because a large flush would block the event loop.
+ */
 const HELD_MAX = 64;
 
 function callOf(state: State, ownTool: OwnTool): Call {
@@ -193,7 +195,7 @@ function filesOf(state: State): FileChange[] {
   });
 }
 
-/** Codex reports a command's output and exit code here, because it treats us as a terminal. */
+/** Reads the output and exit code that Codex reports in `_meta`, because it treats us as a terminal. */
 function readTerminal(state: State, meta: Fields | null | undefined): void {
   const { data } = fieldsOf(meta?.["terminal_output_delta"] ?? meta?.["terminal_output"]);
   if (typeof data === "string") state.terminal = boundedText(state.terminal + data, TEXT_LENGTH);

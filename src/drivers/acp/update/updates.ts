@@ -10,8 +10,9 @@ import { type Fields, fieldsOf, isFields, numberOf } from "../../../text/fields.
 
 /**
  * Translates an agent's session updates into ours, in one of three modes. `replay` collects the updates of a
- * loaded session. `prompt` passes them on. So does `between`, in which the agent works on its own: no answer
- * marks the end of a message there, so a pause of a second does.
+ * loaded session. `prompt` passes updates on while a prompt runs. `between` passes on the updates of an agent
+ * that works without a prompt. In `between` no answer marks the end of a message, so a pause of a second
+ * does.
  */
 export class Updates {
   readonly calls: ToolCalls;
@@ -78,7 +79,7 @@ export class Updates {
     return { systemError, toolCalls: this.#toolCalls, usd };
   }
 
-  /** Called when the process has ended: no more updates will come. */
+  /** Called when the process has ended and no more updates will come. */
   end(): void {
     this.endMessage();
     this.calls.clear();
@@ -156,7 +157,10 @@ export class Updates {
     this.#collected.lastText = null;
   }
 
-  /** The cost is the session's total, the tokens are the prompt's; an agent may report either or both. */
+  /**
+   * The cost is the session's total, but the token counts are the prompt's. An agent may report either or
+   * both.
+   */
   #usage(
     cost: { amount: number; currency: string } | null | undefined,
     counted: unknown,
@@ -224,7 +228,7 @@ export class Updates {
 export interface PromptSeen {
   /** The text of a model error, which Codex reports as a normal end of the prompt. */
   readonly systemError: string | null;
-  /** Above 0, there were several model calls: the model is called again after a tool. */
+  /** If above 0, there were several model calls, because the model is called again after a tool. */
   readonly toolCalls: number;
   readonly usd: number | null;
 }

@@ -25,7 +25,7 @@ function costOf(response: PromptResponse): number | null {
   return currency === "USD" && typeof amount === "number" ? amount : null;
 }
 
-/** Reads the token counts of Gemini, which reports them only here. */
+/** Reads the token counts of Gemini, which reports them only in `_meta`. */
 function quotaCount(response: PromptResponse): Omit<Usage, "usd"> | null {
   const count = fieldsOf(response["_meta"]?.["quota"])["token_count"];
   if (!isFields(count)) return null;

@@ -64,8 +64,8 @@ export const claude: Vendor = {
   servers: (request) => serversWith(request, () => "Bearer ${KINFOLD_TOKEN}"),
   meta: (request, { closed }) => ({
     claudeCode: {
-      // Only the model's raw messages have the tokens of each call. The adapter reports no retries after a
-      // 401, although they last for minutes.
+      // Only the model's raw messages have the tokens of each call. Only the raw `api_retry` messages report
+      // retries after a 401, which last for minutes; the adapter itself does not report them.
       emitRawSDKMessages: [{ type: "assistant" }, { type: "system", subtype: "api_retry" }],
       options: {
         allowedTools: [`mcp__${SERVER_NAME}`],
@@ -106,7 +106,7 @@ function rawMessage(method: string, params: unknown): Fields {
   return fieldsOf(method === "_claude/sdkMessage" ? fieldsOf(params)["message"] : null);
 }
 
-/** In these rules an absolute path begins with two slashes. */
+/** In Claude Code's permission rules, an absolute path begins with two slashes. */
 function denials(path: string): string[] {
   return ["Read", "Edit"].flatMap((tool) => [`${tool}(/${path})`, `${tool}(/${path}/**)`]);
 }

@@ -5,8 +5,9 @@ import type { OpenRequest } from "../../port.ts";
 import { type Look, NETWORK, TOOL_MS, type Vendor } from "../vendor.ts";
 
 /**
- * Codex through its ACP adapter. Our tools are set in its configuration, because over the protocol a call may
- * take at most five minutes. The configuration names the variable that has the token.
+ * Codex through its ACP adapter. Our tools are set in Codex's configuration, because calls to tools that are
+ * set over the protocol may take at most five minutes. The configuration names the variable that has the
+ * token.
  */
 export const codex: Vendor = {
   name: "codex",
@@ -35,7 +36,8 @@ export const codex: Vendor = {
     full: ["agent-full-access"],
   },
   asksInReadOnly: true,
-  // Reads the input only of calls that the adapter marks as MCP calls: there the adapter wrote it.
+  // Reads the input only of calls that the adapter marks as MCP calls, because the adapter writes the input
+  // of those.
   ownTool({ input, isServerCall }) {
     const { server, tool } = fieldsOf(input);
     return isServerCall && server === SERVER_NAME && typeof tool === "string" ? knownOwnTool(tool) : null;
@@ -57,7 +59,8 @@ function configOf({ mcp }: OpenRequest): Record<string, unknown> {
     url: mcp.url,
     bearer_token_env_var: "KINFOLD_TOKEN",
     tool_timeout_sec: TOOL_MS / 1000,
-    // Otherwise Codex calls its model before our tools are ready, and goes on without them if they fail.
+    // Otherwise Codex calls its model before our tools are ready, and continues without our tools if they
+    // cannot be reached.
     required: true,
   };
   return {

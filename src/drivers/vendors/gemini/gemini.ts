@@ -40,8 +40,8 @@ export const gemini: Vendor = {
     update.sessionUpdate === "agent_message_chunk" &&
     update.content.type === "text" &&
     update.content.text.startsWith("[MODE_UPDATE] "),
-  // The call's id begins with the name (`mcp_kinfold_spawn_session__…`). A server's name may contain
-  // underscores too, so the title must confirm the server.
+  // The call's id begins with the tool's name (`mcp_kinfold_spawn_session__…`). The name of another server
+  // may also begin with `kinfold_`, so the title must confirm that the server is ours.
   ownTool({ id, title }) {
     const [name = null] = id.split(/__|-/, 1);
     const tool = ownToolAfter(name, [`mcp_${SERVER_NAME}_`]);
@@ -64,7 +64,10 @@ function serverArguments(servers: readonly string[]): string[] {
 
 type Rule = Readonly<Record<string, string | number>>;
 
-/** The policy disables Gemini's sub-agents, allows our tools in every mode and denies Kinfold's home. */
+/**
+ * The policy disables Gemini's sub-agents, allows our tools in every mode and denies access to Kinfold's
+ * home.
+ */
 function writePolicy({ closed, folder }: Surroundings, notTools: readonly string[]): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `policy-${nameOf([...closed, "", ...notTools])}.toml`);
@@ -83,7 +86,7 @@ function writePolicy({ closed, folder }: Surroundings, notTools: readonly string
   return path;
 }
 
-/** Sessions with the same denied folders and tools share a file. */
+/** Sessions with the same denied folders and tools share a policy file. */
 function nameOf(kept: readonly string[]): string {
   return createHash("sha256").update(kept.join("\0")).digest("hex").slice(0, 12);
 }

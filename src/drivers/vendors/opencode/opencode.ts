@@ -32,12 +32,12 @@ export const opencode: Vendor = {
   env: [...NETWORK, "OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", ...MORE_KEYS],
   known: { steer: "queue", load: true, fork: true, cost: "usd", metersCalls: true, questions: false },
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
-  // One load in ten got no answer, and its retry did.
+  // About one load in ten got no answer until it was retried.
   load: { limitMs: 30_000, tries: 2 },
   // The first start creates a database; when several did so at once, all but one died.
   startsFirstAlone: true,
   countsLastCall: true,
-  // The first title is the name (`kinfold_spawn_session`). Files and commands have other kinds.
+  // The first title is the name (`kinfold_spawn_session`). Calls that use files or commands have other kinds.
   ownTool: ({ title, kind }) => (kind === "other" ? ownToolAfter(title, [`${SERVER_NAME}_`]) : null),
   signedIn,
   tools: TOOLS,
@@ -58,8 +58,8 @@ export const opencode: Vendor = {
 };
 
 /**
- * The last matching rule wins. Sub-agents are denied in every mode: one that asks for permission would block
- * its parent's prompt forever.
+ * The last matching rule wins. Sub-agents are denied in every mode, because a sub-agent that asks for
+ * permission would block its parent's prompt forever.
  */
 function rulesOf(mode: Permission, closed: readonly string[]): Record<string, unknown> {
   const change = { "read-only": "deny", ask: "ask", workspace: "ask", full: "allow" }[mode];
@@ -76,7 +76,10 @@ function rulesOf(mode: Permission, closed: readonly string[]): Record<string, un
   };
 }
 
-/** A server's tools are `<server>_<tool>`; of the built-in rules only `external_directory` has an `_`. */
+/**
+ * A server's tools are named `<server>_<tool>`. The pattern `*_*` also matches `external_directory`, the only
+ * built-in rule with an underscore, so that rule is set again.
+ */
 function serverRules(servers: readonly string[] | null): Record<string, string> {
   if (servers === null) return {};
   const given = [SERVER_NAME, ...servers].map((name) => [`${name}_*`, "allow"]);
