@@ -207,7 +207,8 @@ async function check(node) {
 }
 
 /**
- * Runs a script under the given Node, which its children use too. Forwards signals and returns the exit code.
+ * Runs a script with the given Node; its child processes use the same Node. Forwards signals and returns the
+ * exit code.
  */
 function run(node, args, { tests, cwd = root } = {}) {
   return new Promise((resolve, reject) => {
@@ -244,8 +245,8 @@ function run(node, args, { tests, cwd = root } = {}) {
 }
 
 /**
- * Calls `act` when our parent process is gone. npm starts us through a shell, which dies from a signal
- * without forwarding it.
+ * Calls `act` when our parent process is gone. npm starts us through a shell, and a signal that ends the
+ * shell is not forwarded to us.
  */
 function whenStarterGoes(act) {
   if (process.env.npm_lifecycle_event === undefined) return undefined;

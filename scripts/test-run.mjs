@@ -67,7 +67,7 @@ export class TestRun {
     while (this.#processes().length > 0 && performance.now() < deadline) await pause(100);
   }
 
-  /** Returns the processes with the mark and all their descendants, which may lack it. */
+  /** Returns the processes with the mark and all their descendants, even those without the mark. */
   #processes() {
     const rows = processTable();
     const chosen = new Set(rows.filter((row) => hasMark(row.pid, this.id)).map((row) => row.pid));

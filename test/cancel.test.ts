@@ -225,7 +225,8 @@ describe("cancel", { concurrency: 3 }, () => {
       prompt: script("say ready"),
     });
     await quiet(client, root.id);
-    // The children work in `cwd`, not in the folder of the root, whose idle process stays alive.
+    // The children work in `cwd`, where the test later expects no process. The root works elsewhere, because
+    // its idle process stays alive.
     const below = ["x", "y"].map((name) => spawnStep({ name, prompt: WORK }));
     const middle = await client.spawn({
       id: root.id,

@@ -134,7 +134,7 @@ function withEvents(snapshot: View, events: readonly Event[]): View {
 }
 
 /**
- * Waits until the view equals the tables. Nothing new happens by now; only events in transit still arrive.
+ * Waits until the view equals the tables. Nothing new happens any more; only events in transit still arrive.
  */
 async function converge(what: string, look: () => View, tables: View): Promise<void> {
   const isEqual = async (): Promise<boolean> => {

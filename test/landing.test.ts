@@ -87,7 +87,7 @@ const SETUPS: Readonly<Record<Exclude<Kind, "notice">, { first: string; send: Se
 
 type Send = (client: Client, id: string) => Promise<unknown>;
 
-/** Stops a turn that has taken a message of this kind while its agent is still starting. */
+/** Stops a turn while its agent is still starting. The turn has already taken a message of this kind. */
 async function stopWhileStarting(gated: Gated, kind: Exclude<Kind, "notice">, isKilled: boolean) {
   const { first, send } = SETUPS[kind];
   gated.open();

@@ -49,7 +49,8 @@ test("a message of 24 MB is kept once: a megabyte in its entry, the rest in a bo
 });
 
 /**
- * Guards against copies: the store once kept five of them, in the entry, turn, trigger, callback and message.
+ * Checks that the store does not keep several copies of a text. It once kept five: in the entry, turn,
+ * trigger, callback and message.
  */
 async function isKeptOnce(home: TestHome, text: string): Promise<void> {
   const sizes = ["kinfold.db", "kinfold.db-wal"].map((name) => {

@@ -125,7 +125,7 @@ async function sleepFor(home: TestHome, sleepMs: number): Promise<void> {
   home.signal("SIGSTOP");
   const stopped = new Set<number>();
   try {
-    // Repeats until it finds no new process, because one that is not stopped yet may start another.
+    // Repeats until it finds no new process, because a process that is not stopped yet may start another.
     for (let found = home.agents(); found.some(({ pid }) => !stopped.has(pid)); found = home.agents()) {
       for (const { pid } of found) if (signalled(pid, "SIGSTOP")) stopped.add(pid);
     }

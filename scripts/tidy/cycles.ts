@@ -57,7 +57,10 @@ function told(cycle: readonly Edge[], what: string): Finding {
   return finding(first.from, first.node, `${what}: ${way}`);
 }
 
-/** Repeatedly drops the imports of files that import nothing: they cannot be part of a cycle. */
+/**
+ * Repeatedly drops each import of a file that itself imports nothing, because such an import cannot be part
+ * of a cycle.
+ */
 function trimmed(edges: readonly Edge[]): readonly Edge[] {
   const importing = new Set(edges.map(({ from }) => from.path));
   const left = edges.filter(({ to }) => importing.has(to));

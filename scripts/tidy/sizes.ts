@@ -19,7 +19,7 @@ const TEST_FILE_LINES_MAX = 600;
 const FUNCTION_LINES_MAX = 70;
 const PARAMETERS_MAX = 3;
 
-/** Limits both files and functions. With only one limit, the other would grow. */
+/** Limits the length of both files and functions. If only one had a limit, the other would grow. */
 export function checkSizes(file: CodeFile): Finding[] {
   const linesMax = isTest(file.path) ? TEST_FILE_LINES_MAX : FILE_LINES_MAX;
   const lines = file.text.split("\n").length - 1;

@@ -83,7 +83,7 @@ const swallowedError: Rule = (node, file) => {
   return "`.catch` turns every error into a constant; add a comment that says why that is right";
 };
 
-/** Returns the value of a function that does nothing but return it. */
+/** Returns the expression that a function returns, if the function does nothing else. */
 function returned(body: Node): Node | undefined {
   if (!isBlock(body)) return isParenthesizedExpression(body) ? body.expression : body;
   const [only, ...more] = body.statements;
@@ -191,7 +191,10 @@ const impureDomain: Rule = (node, { path }) => {
   return AMBIENT.has(object) || asked === "Date.now" || asked === "Math.random" ? text : null;
 };
 
-/** Only `src/system` may access processes. Arguments of programs that we start may mention /proc. */
+/**
+ * Only `src/system` may access processes. A path in /proc is allowed in a list, because it is an argument of
+ * a program that we start.
+ */
 const processAccess: Rule = (node, { path }) => {
   if (!path.startsWith("src/") || path.startsWith("src/system/") || isTest(path)) return null;
   const text = "only src/system reads /proc or signals a process; use src/system/proc.ts";

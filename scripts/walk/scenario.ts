@@ -48,7 +48,7 @@ export async function spawnAgainAndAgain(scenario: Scenario): Promise<void> {
 
 class Family {
   readonly driver: Driver;
-  /** Resolves when the parent's turn that made the call has ended. */
+  /** Resolves when the turn in which the parent called `spawn_session` has ended. */
   settled = Promise.withResolvers<void>();
   #prompted = Promise.withResolvers<void>();
   #parentId = "";

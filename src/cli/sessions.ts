@@ -31,7 +31,10 @@ export async function listSessions(
   return sessions;
 }
 
-/** Returns every session whose round is open. A session that changes its status meanwhile appears once. */
+/**
+ * Returns every session whose round is open. A session that is in both lists, because its status changed
+ * between the requests, appears once.
+ */
 export async function listOpen(client: Client): Promise<Session[]> {
   const [waiting, running] = await Promise.all([
     listSessions(client, { status: "waiting" }),

@@ -9,7 +9,7 @@ import { TOOLS } from "./support/tools.ts";
 
 const CALL = USED.input + USED.output;
 const LIMIT = 600;
-/** The number of the call that reaches the limit. */
+/** The number of model calls after which the limit is reached. */
 const REACHED = Math.ceil(LIMIT / CALL);
 /**
  * A delay like that of a real model. Without it, the next answer could arrive before the agent is told to

@@ -4,8 +4,8 @@ import type { Got } from "./journals.ts";
 import type { MessageRow } from "./tables.ts";
 
 /**
- * Compares each message with the journal of its agent: none is lost, none repeated without its mark, and all
- * are in order.
+ * Checks each message against the journal of its agent: none may be lost, repeated without its mark, or out
+ * of order.
  */
 export function checkMessages(checking: Checking): void {
   const { tables, counts } = checking;

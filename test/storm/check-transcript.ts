@@ -23,7 +23,7 @@ export function checkTranscripts(checking: Checking): void {
   checkWords(checking, bySession);
 }
 
-/** Checks that each call has one result. */
+/** Checks that no tool call has two results. */
 function checkResults({ findings }: Checking, entries: readonly EntryRow[]): void {
   const results = entries.filter((entry) => entry.kind === "toolResult" && entry.body.callId !== undefined);
   for (const [callId, all] of Map.groupBy(results, (entry) => entry.body.callId)) {

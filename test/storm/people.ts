@@ -144,7 +144,8 @@ export class People {
     });
     if (what === "family") return this.#family();
     const id = chance.pick(all);
-    // Chosen before the first attempt, because a retry of the same key with another input would be refused.
+    // The text is chosen before the first attempt, because a retry with the same key and another text would
+    // be refused.
     const text = messageScript(chance);
     const payload = { n: chance.hex() };
     switch (what) {

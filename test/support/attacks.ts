@@ -138,7 +138,7 @@ export const LONG_TEXTS: Readonly<Record<string, Attack>> = {
     await client.waitFor(session.id);
     await client.tell({ id: session.id, message: HINTS });
     await client.waitFor(session.id);
-    // The root is in a turn, so that this message waits in the inbox.
+    // The root is in a turn, so this message waits in the inbox.
     await client.tell({ id: root, message: HINTS });
     await client.inbox({ id: root, all: false });
   },

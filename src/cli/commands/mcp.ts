@@ -94,7 +94,7 @@ class StdioServer {
       : await initializeAnswer(message, { version: this.#version, tools: () => this.#tools() });
     if (info === null) return this.#forward(message);
     this.#write(info);
-    // Connect only after the client has its answer, so that it does not wait for the daemon.
+    // Connects only after the client has its answer, so that the client does not wait for the daemon.
     if (message.method === "tools/list") setImmediate(() => this.#warm());
     else setTimeout(() => this.#warm(), HELLO_MS).unref();
   }

@@ -94,7 +94,9 @@ function lines(facts: Facts, call: Call): string[] {
   return [...out, "", ...lastMessages(facts, call)];
 }
 
-/** Returns the usage that an imported session's file states: the daemon did not see its work. */
+/**
+ * Formats the usage that an imported session's file states. The daemon did not observe the session's work.
+ */
 function usedLines({ messageCount, toolUseCount, usage }: Session): string[] {
   const all = usage.inputTokens + usage.cachedTokens + usage.outputTokens;
   return [`${count(messageCount, "message")}, ${count(toolUseCount, "tool call")}, ${tokens(all)} tokens`];

@@ -24,7 +24,10 @@ export function messageOf(whole: unknown): McpMessage {
   };
 }
 
-/** Returns the protocol version in the message. Clients that do not use `initialize` send it each time. */
+/**
+ * Returns the protocol version in the message. Clients that do not use `initialize` send the version in every
+ * message.
+ */
 export function versionIn(message: McpMessage): string | null {
   const version = message.meta[PROTOCOL_VERSION];
   return typeof version === "string" ? version : null;

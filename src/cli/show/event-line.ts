@@ -17,7 +17,7 @@ function sentence(event: Event): string | undefined {
   return SENTENCES[event.type];
 }
 
-/** Events that carry no text and are not listed here are not shown. */
+/** Texts for events that carry none. An event without any text is not shown. */
 const SENTENCES: Partial<Record<Event["type"], string>> = {
   "session.created": "created",
   "session.ended": "ended",
