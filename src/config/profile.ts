@@ -49,12 +49,15 @@ export async function loadProfiles(places: { home: string; project: string | nul
   return { profiles: [...byName.values()], untrusted };
 }
 
-/** Reads a profile file that may not be trusted yet, so that a person can decide. */
+/** Reads a profile file that may not be trusted yet, so that a person can decide whether to trust it. */
 export async function readProjectProfile(project: string, file: string): Promise<Profile> {
   return parseOnce(file, await projectText(project, basename(file)), file);
 }
 
-/** Returns the text of a file whose content a person has trusted. Does not open other files. */
+/**
+ * Returns a file's text if a person has trusted exactly this content, else null. Does not open a file that
+ * was never trusted.
+ */
 async function trustedText(
   project: string,
   name: string,

@@ -3,7 +3,9 @@ import { Id } from "./id.ts";
 import { Permission } from "./session.ts";
 import { TokenRight } from "./token.ts";
 
-/** A session's token carries its fence, so that an agent process that was replaced is refused. */
+/**
+ * `fence` comes from the session's token. It makes sure that an agent process that was replaced is refused.
+ */
 export const Caller = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("person"), id: z.string(), name: z.string() }),
   z.object({ kind: z.literal("session"), id: Id, rootId: Id, fence: z.number() }),

@@ -60,7 +60,7 @@ async function readText(incoming: IncomingMessage): Promise<string> {
     bytes += piece.length;
     if (bytes > BODY_BYTES_MAX) throw tooLarge();
     shape.add(piece);
-    // A refused body is still read to its end, so that the connection can be reused.
+    // A body that is refused for its shape is still read to its end, so that the connection can be reused.
     if (shape.problem === null) pieces.push(piece);
   }
   if (shape.problem !== null) throw shape.problem;

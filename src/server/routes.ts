@@ -119,7 +119,10 @@ function refuseSessions(caller: CallerContext, row: Row): void {
   );
 }
 
-/** Reads path and query. Names may be snake_case, as in the contract, or camelCase, as in the records. */
+/**
+ * Reads path and query. A name in the query may be snake_case, as documented, or camelCase, as the field
+ * itself.
+ */
 function fromQuery(c: Ctx, spec: OperationSpec): Record<string, unknown> {
   const input: Record<string, unknown> = {};
   const known = Object.keys(spec.input.shape);

@@ -209,7 +209,7 @@ describe("a session's token, over random trees", () => {
   });
 });
 
-/** Returns input that a person's call would accept, so that a refusal can only be due to the caller. */
+/** Returns input that would be accepted from a person, so that a refusal can only be due to the caller. */
 function personOnly(name: OperationName, { id }: Node): Record<string, unknown> {
   switch (name) {
     case "create":

@@ -46,7 +46,7 @@ export const revokeToken: Handler<"revokeToken"> = async (deps, _caller, { input
   return { token: viewToken({ ...row, revokedAt: row.revokedAt ?? now }) };
 };
 
-/** A key that may start sessions must name its folders, even if it names `/`. */
+/** A key that may start sessions must name its folders. To allow any folder, it names `/`. */
 function rootsOf({ can, roots }: InputOf<"createToken">): string[] | null {
   if (roots === null && can.includes("spawn")) {
     throw new Refusal(

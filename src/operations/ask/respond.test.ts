@@ -35,7 +35,7 @@ async function asks(child: string, question = "Which?"): Promise<string> {
   return (await world.ask("ask", await me(child), { questions: [{ question }], capMs: 0 })).triggerId;
 }
 
-/** No engine runs in this test, so a steered message would wait in vain. */
+/** Fires as a follow-up. No engine runs in this test, so a steered message would wait in vain. */
 const fire = (caller: Caller, what: { id: string; type: string; payload: object }) =>
   world.ask("fire", caller, { ...what, payload: { ...what.payload }, deliverAs: "followUp" });
 

@@ -185,7 +185,7 @@ function projectOf(cwd: string, counts: readonly FolderCount[]): Project {
   return project;
 }
 
-/** The id is the same for the same folder on every machine, and readable in a URL. */
+/** Returns an id that is readable in a URL and the same for the same path on every machine. */
 function projectId(cwd: string): string {
   const name = path
     .basename(cwd)

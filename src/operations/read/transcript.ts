@@ -7,7 +7,7 @@ import { viewEntry } from "./view.ts";
 
 /** Pages are small, so that a long transcript does not block other callers. */
 const PAGE = { limit: 200, bytesMax: 512 * 1024 } as const;
-/** The most that one reply holds; the rest can be read entry by entry. */
+/** The most characters in one reply. A longer transcript can be read entry by entry. */
 const CHARS_MAX = 16 * 1024 * 1024;
 
 export async function transcriptOf(

@@ -145,7 +145,10 @@ export function mayBlock(toolName: string): boolean {
   return row?.blocks === true;
 }
 
-/** Returns whether this is the source design's name for a spawn, whose child inherits nothing. */
+/**
+ * Returns whether this is the source design's name for a spawn. A child spawned by that name inherits
+ * nothing.
+ */
 export function isAlias(toolName: string): boolean {
   return toolName === ALIAS_WORDS.name;
 }

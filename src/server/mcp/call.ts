@@ -197,7 +197,7 @@ async function blocked<T extends { readonly taken: readonly string[] }>(
   return { output, text: say(output, await unread(call)) };
 }
 
-/** Explains why a timeout was raised: models often pass seconds. */
+/** Explains why a timeout was raised: models often pass seconds instead of milliseconds. */
 function raisedNote({ sourceForm, timeoutMs = 0 }: InputOf<"waitChildren">): string {
   if (sourceForm || timeoutMs <= 0 || timeoutMs >= WAIT_LEAST_MS) return "";
   return `timeoutMs ${timeoutMs} was raised to ${WAIT_LEAST_MS}: it is in milliseconds.`;

@@ -12,7 +12,7 @@ export interface WaitReplyOptions {
   readonly unread: number;
   readonly isSourceForm: boolean;
   readonly isWakeable: boolean;
-  /** Set if the caller's timeout was raised, because models often pass seconds. */
+  /** Says that the caller's timeout was raised, because models often pass seconds; otherwise empty. */
   readonly note: string;
 }
 
