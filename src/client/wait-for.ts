@@ -12,8 +12,8 @@ export interface WaitForOptions {
 }
 
 /**
- * The longest wait of one request. It is short because many HTTP clients give up after five minutes without
- * headers.
+ * The longest wait of one request. It is far below the five minutes after which many HTTP clients give up on
+ * a response without headers.
  */
 const SLICE_MS = 45_000;
 const RETRY_FIRST_MS = 50;

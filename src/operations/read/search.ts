@@ -41,7 +41,7 @@ function queryOf(text: string, now: number): SearchQuery {
 }
 
 /**
- * A caller that names no session and no tree searches its parent, or itself if it is a root. A named tree
+ * A session that names no session and no tree searches its parent, or itself if it is a root. A named tree
  * replaces this default.
  */
 async function searchedSessions(

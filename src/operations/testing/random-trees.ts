@@ -50,7 +50,7 @@ export interface World {
   refused<N extends OperationName>(name: N, caller: Caller, input: AskOf<N>): Promise<Refusal | null>;
   /**
    * Takes the first message of the inbox into a turn, as the engine does. Returns the turn's token and the
-   * text it would send.
+   * text that the engine would send.
    */
   take(id: string): Promise<{ token: string | null; fence: number; text: string } | null>;
   session(id: string): Promise<SessionRecord>;
