@@ -40,7 +40,7 @@ export interface Fold<Notes> {
 
 /** Interprets one file format, row by row. */
 export interface RowFormat<Notes> {
-  /** Raise it when facts or notes change their meaning: all files are then read again. */
+  /** Increase this number when facts or notes change their meaning, so that all files are read again. */
   readonly version: number;
   readonly open?: OpenBytes;
   begin(found: FoundSession): { facts: SessionFacts; notes: Notes };

@@ -11,7 +11,7 @@ export type { Value } from "./record.ts";
  * write-ahead log of a running program. Reading it takes no lock and changes or creates no file.
  */
 export interface Database {
-  /** Returns null when there is no such table, or none that can be read. */
+  /** Returns null when the table does not exist or cannot be read. */
   table(name: string): Table | null;
   /** Whether everything read so far is consistent; if not, it must be read again. */
   isStill(): boolean;

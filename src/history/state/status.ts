@@ -6,7 +6,7 @@ export interface Judgement {
   readonly reason: string;
   readonly confidence: Confidence;
   readonly error: string | null;
-  /** The time of the evidence; null where it has none. */
+  /** The time of the evidence; null when the evidence has no time. */
   readonly at: number | null;
 }
 

@@ -55,7 +55,7 @@ export interface ToolResult {
   readonly at: number | null;
 }
 
-/** Takes a tool result: of a call that started a sub-agent, or of a tool that queries one. */
+/** Takes the result of a call that started a sub-agent, or of a tool that queries one. */
 export function returned(line: Line, result: ToolResult): void {
   const callId = asText(result.block["tool_use_id"]);
   const call = line.facts.calls.findLast((other) => other.callId === callId);

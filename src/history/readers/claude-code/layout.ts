@@ -126,7 +126,10 @@ async function found(
   };
 }
 
-/** A sidecar is rewritten when its sub-agent finishes; a run's journal grows while the run continues. */
+/**
+ * Returns the stamps of the files beside a transcript. A sidecar is rewritten when its sub-agent finishes,
+ * and a run's journal grows while the run continues.
+ */
 async function stampsBeside({ sidecar, folder, runId }: Extra): Promise<string[]> {
   const paths = [sidecar, ...(runId === null || folder === null ? [] : runFiles(folder, runId))];
   // Any of these files may be missing, or may vanish at any time.

@@ -22,7 +22,7 @@ export function foldNotice(fold: ClaudeFold, parsed: ParsedRow, { text, isNotice
   prompted(line, at);
 }
 
-/** One row may carry several notices, and another row may already have carried some of them. */
+/** Takes the notices of a row. Adds an entry only if one of them is new, because rows may repeat notices. */
 function foldNotices(
   fold: ClaudeFold,
   parsed: ParsedRow,

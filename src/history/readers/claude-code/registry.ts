@@ -19,7 +19,10 @@ export async function readRegistry(root: string, probe: ProcessProbe): Promise<L
   return read.flatMap((record) => (record === null ? [] : (liveOf(record, probe) ?? [])));
 }
 
-/** From 2.1.139 on, every process is registered, and its file is removed when the process exits cleanly. */
+/**
+ * Whether this version registers every process. Versions from 2.1.139 on do, and remove the file when the
+ * process exits cleanly.
+ */
 export function keepsRegistry(version: string | null): boolean {
   return isVersionAtLeast(version, [2, 1, 139]);
 }

@@ -29,7 +29,10 @@ function textOfPart(part: JsonObject | null): string | null {
   return `[${asText(data["fileUri"]) ?? asText(data["mimeType"]) ?? "a file"}]`;
 }
 
-/** Returns a tool's answer. Gemini CLI writes it as `output` or `error`, other programs in any form. */
+/**
+ * Returns a tool's answer. Gemini CLI writes it as `output` or `error`. Other programs may write it in any
+ * form.
+ */
 export function responseText(result: unknown): string {
   const { responses, text } = readContent(result);
   const said = responses.flatMap((response) => {

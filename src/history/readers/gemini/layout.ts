@@ -45,7 +45,10 @@ async function* inProject(scan: Scan, project: string): AsyncGenerator<FoundSess
 type Seen = Omit<FoundSession, "format" | "key" | "root" | "rootKey"> & { extra: Extra };
 type Keyed = Seen & { readonly key: string };
 
-/** A sub-agent's own sub-agents are in a folder named after it, beside the folder of its parent. */
+/**
+ * Returns the root session by following the parents. A path does not show the root, because the folders of
+ * sub-agents are side by side, whatever their depth.
+ */
 function topOf(one: Keyed, byId: ReadonlyMap<string, Keyed>): Keyed {
   const passed = new Set<Keyed>();
   let at = one;

@@ -2,11 +2,12 @@ import { stat } from "node:fs/promises";
 import { type ByteFile, openBytes } from "../../lines/byte-file.ts";
 
 /**
- * Presents a file that is one JSON object as lines: the fields before the list of messages, each message, the
- * fields after it. Every byte keeps its offset. Only bytes between messages are changed, so only the start
- * and end of each message are held in memory.
+ * Presents a file that is one JSON object as lines. The first line has the fields before the list of
+ * messages. Then each message is one line. The last line has the fields after the list. Every byte keeps its
+ * offset. Only bytes between messages are changed, so only the start and end of each message are held in
+ * memory.
  *
- * Such a file is always rewritten as a whole, so any change makes it a different file.
+ * Gemini CLI always rewrites the whole file, so any change makes it a different file.
  */
 export async function openWhole(path: string): Promise<ByteFile> {
   const file = await openBytes(path);

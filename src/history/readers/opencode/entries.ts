@@ -62,7 +62,7 @@ interface Placed extends Drawn {
   readonly from: number;
 }
 
-/** Returns the ref of a call, also for its result. */
+/** Returns the ref of the call, for the call itself and for its result. */
 function callOf(placed: Placed | undefined): string {
   return placed?.entry.ref.replace(RESULT, "") ?? "";
 }
