@@ -107,7 +107,7 @@ export interface AgentHandle {
 export interface AgentExit {
   readonly code: number | null;
   readonly signal: string | null;
-  /** The end of its standard error, to explain the exit. */
+  /** The end of the agent's standard error, to explain the exit. */
   readonly stderrTail: string;
 }
 
@@ -120,7 +120,7 @@ export interface Replay {
   readonly userTexts: readonly string[];
   /** Only results of Kinfold's tools. */
   readonly toolResults: readonly string[];
-  /** For each user text, how many tools the agent called before the next one. */
+  /** For each user text, how many tools the agent called before the next user text. */
   readonly toolCalls: readonly number[];
   /** The agent's last message after the last user text, if there is one. */
   readonly lastText: string | null;
@@ -203,7 +203,9 @@ export type AgentRequest =
       /** True for one of Kinfold's tools. */
       readonly ours: boolean;
     }
-  /** The agent asks to leave its planning mode. Allow approves the plan; deny makes it plan on. */
+  /**
+   * The agent asks to leave its planning mode. Allow approves the plan; deny makes the agent go on planning.
+   */
   | { readonly kind: "plan"; readonly title: string; readonly text: string }
   /** All questions of one form, to be asked together. */
   | { readonly kind: "question"; readonly questions: readonly AgentQuestion[] };

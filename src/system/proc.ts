@@ -4,7 +4,7 @@ import { readdir, readlink } from "node:fs/promises";
 /** One process as `/proc/<pid>/stat` shows it. */
 export interface ProcStat {
   readonly parentPid: number;
-  /** The pid of its session leader. */
+  /** The pid of the leader of its POSIX session. */
   readonly leaderPid: number;
   /** Clock ticks since boot. */
   readonly startTime: number;

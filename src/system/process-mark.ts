@@ -1,7 +1,7 @@
 import { hostname, uptime } from "node:os";
 import { bootId, isAlive, pidNamespace, startText } from "./proc.ts";
 
-/** Identifies a process, so that another one on the same machine can check whether it is alive. */
+/** Identifies a process, so that another process on the same machine can check whether it is alive. */
 export interface ProcessMark {
   readonly host: string;
   /** Boot and PID namespace: pids are comparable only if both are equal. */

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { bootId, hasProc, startTicks } from "./proc.ts";
 
 /**
- * Identifies a process even if its pid is reused, by the boot and the start time. Null if there is no such
- * process or the system does not report it.
+ * Returns the boot and the start time of a process, which distinguish it from a later one with the same pid.
+ * Null if there is no such process or the system does not report its start.
  */
 export function processStart(pid: number): string | null {
   if (!hasProc()) return startByPs(pid);

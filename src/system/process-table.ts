@@ -11,7 +11,7 @@ import { sharedRun } from "./shared-run.ts";
 export interface ProcessRow {
   readonly pid: number;
   readonly parentPid: number;
-  /** The pid of its session leader; 0 if the system does not report it. */
+  /** The pid of the leader of its POSIX session; 0 if the system does not report it. */
   readonly leaderPid: number;
   readonly startTime: number;
   readonly name: string;

@@ -32,7 +32,7 @@ export async function stopTree(tree: ProcessTree): Promise<ProcessIdentity[]> {
   return [...left];
 }
 
-/** Without the root. */
+/** Does not include the root. */
 export async function descendantsOf(tree: ProcessTree): Promise<ProcessIdentity[]> {
   const table = await scanProcesses();
   const found = membersOf(table, tree)

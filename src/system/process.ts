@@ -11,7 +11,7 @@ export interface ProcessIdentity {
 
 /** A process seen below an agent. */
 export interface RememberedProcess extends ProcessIdentity {
-  /** Start times are valid only in this boot; null or absent if unknown. */
+  /** The boot in which the start time is valid; null or absent if unknown. */
   readonly boot?: string | null;
 }
 

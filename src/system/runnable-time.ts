@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Returns how long the calling thread has run or waited for a processor, in milliseconds. Grows while other
- * threads occupy the processor, but not while the process is stopped or the machine sleeps. Outside Linux
- * only the running time is known.
+ * Returns how long the calling thread has run or waited for a processor, in milliseconds. Time in which the
+ * process is stopped or the machine sleeps does not count. Outside Linux only the running time is known.
  */
 export function runnableMs(): number {
   const [runNs, waitNs] = schedule();

@@ -84,10 +84,7 @@ function harmless(text: string): string {
   return withoutTriggerLines(text).replace(fenceMark, String.raw`<\$1`);
 }
 
-/**
- * At most this many times the kept length is read. That makes up for characters that are stripped, but stays
- * bounded.
- */
+/** How many times the kept length is read at most. The surplus makes up for characters that are stripped. */
 const readAhead = 64;
 
 const bareAt = /(?<!\\)@(?![ \t\n]|$)/g;

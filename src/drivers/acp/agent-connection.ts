@@ -109,7 +109,8 @@ export async function connect(
 /** Loads the SDK only when the first agent starts, because the daemon must start quickly. */
 async function connectRpc(stream: Stream, asking: () => Asking): Promise<ClientConnection> {
   const { client } = await import("@agentclientprotocol/sdk/unstable");
-  // Agents deviate from the schema of this request, and we read only the fields that we need.
+  // Agents deviate from the schema of this request, so it is not checked. We read only the fields that we
+  // need.
   const unchecked = (params: unknown): RequestPermissionRequest => params as RequestPermissionRequest;
   return client({ name: "kinfold" })
     .onRequest("session/request_permission", unchecked, ({ params }) => answerPermission(asking(), params))

@@ -79,7 +79,7 @@ function permissionOf(call: Call, offered: readonly PermissionOption[]): AgentRe
   return { kind: "permission", tool, title, command, paths, risk, options, ours };
 }
 
-/** By ACP's tool kinds. A tool of any other kind can do anything. */
+/** The risk of each of ACP's tool kinds. A tool of any other kind can do anything. */
 const RISKS: Readonly<Record<string, Risk>> = {
   read: "read",
   search: "read",
@@ -91,7 +91,7 @@ const RISKS: Readonly<Record<string, Risk>> = {
 };
 
 async function askOrCancel(asking: Asking, request: AgentRequest): Promise<AgentAnswer | null> {
-  // Without a decision the agent must not act.
+  // If the request fails, there is no decision, so the agent must not act.
   const answer = asking.onRequest(request).catch((): AgentAnswer => ({ kind: "deny" }));
   return Promise.race([answer, asking.cancelled.then(() => null)]);
 }

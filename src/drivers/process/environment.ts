@@ -4,7 +4,7 @@ import { MARKER } from "../../system/process.ts";
 
 export interface AgentEnvironment {
   readonly leaseId: string;
-  /** More variables that the configuration passes on; `NAME_*` means every name with that prefix. */
+  /** Further variables to pass on to this agent; `NAME_*` means every name with that prefix. */
   readonly names: readonly string[];
   /** Variables that Kinfold sets for this agent. */
   readonly extra?: Readonly<Record<string, string>>;

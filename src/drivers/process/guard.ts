@@ -7,7 +7,10 @@ import type { Log } from "../../log.ts";
 import type { RememberedProcess } from "../../system/process.ts";
 
 export interface Guard {
-  /** Called before a process is created. From then on every process with this marker dies when we do. */
+  /**
+   * Called before a process is created. From then on every process with this marker dies when the daemon
+   * dies.
+   */
   add(leaseId: string): void;
   /** Replaces the list of processes that lack the marker, so that the guard kills them too. */
   remember(leaseId: string, processes: readonly RememberedProcess[]): void;

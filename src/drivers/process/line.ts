@@ -28,7 +28,7 @@ const LINE_LIMITS: LineLimits = {
 
 /** The limit of a string in a line that is already full. */
 const SHORT_BYTES = 1_024;
-/** How much a full line may still grow by names, numbers and short strings. */
+/** How many bytes of names, numbers and short strings a full line may still take. */
 const REST_BYTES = 1024 * 1024;
 /** The value of `#escape` right after a backslash, when the kind of escape is not known yet. */
 const FIRST = 5;
@@ -49,7 +49,7 @@ const DIVIDING: ReadonlySet<number> = new Set([0x2c, 0x3a]);
  */
 export class Line {
   bytes = 0;
-  /** Why the line is refused in spite of cuts. */
+  /** Why the line is refused; null if it is not. */
   problem: string | null = null;
   readonly #limits: LineLimits;
   #parts: Buffer[] = [];

@@ -39,7 +39,9 @@ export interface AgentProcess {
   readonly identity: ProcessIdentity;
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** Resolves when the process has ended. Its remaining descendants are then being ended. */
+  /**
+   * Resolves when the process has ended. Descendants may still run at that time, but they are being ended.
+   */
   readonly exited: Promise<AgentExit>;
   descendants(): Promise<ProcessIdentity[]>;
   /** Remembers the processes that run now, so that the agent's helpers do not count as background work. */

@@ -368,7 +368,7 @@ async function playTool(state: State, step: Extract<Step, { word: "tool" }>): Pr
   state.stage.say(reply.text);
 }
 
-/** Answers steered messages until it is cancelled. */
+/** Answers steered messages until the turn is cancelled. */
 async function hang(state: State): Promise<void> {
   const cancelled = new Promise<void>((resolve) => {
     state.signal.addEventListener("abort", () => resolve(), { once: true });

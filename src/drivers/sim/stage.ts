@@ -22,7 +22,7 @@ export interface StageOptions {
   readonly costBefore: number;
   /** Returns the conversation before this prompt, and the context that the prompt carries. */
   readonly memory: () => string;
-  /** From now on the process ignores cancels; only a kill ends it. */
+  /** Makes the process ignore cancels from now on, so that only a kill ends it. */
   readonly onDeaf: () => void;
 }
 

@@ -145,7 +145,7 @@ function errorIn(said: string): string {
     .join(" ");
 }
 
-/** Measures the progress by the size of the folder, because npm reports none to a program. */
+/** Measures the progress by the size of the folder, because npm does not report its progress to a program. */
 function watchSize(folder: string, totalBytes: number, onProgress: (progress: InstallProgress) => void) {
   let isOver = false;
   const measuring = (async () => {
@@ -174,7 +174,7 @@ async function bytesIn(folder: string): Promise<number> {
       0,
     );
   } catch {
-    // npm moves folders while it works; the next measurement finds them.
+    // npm moved a folder during the measurement. The next measurement finds it.
     return 0;
   }
 }

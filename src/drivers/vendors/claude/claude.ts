@@ -49,7 +49,7 @@ export const claude: Vendor = {
     "read-only": ["plan"],
     ask: ["default"],
     workspace: ["acceptEdits"],
-    // As root, the adapter has no mode without permission requests, so we allow each request.
+    // When it runs as root, the adapter has no mode without permission requests, so we allow each request.
     full: ["bypassPermissions", "acceptEdits"],
   },
   // The name (`mcp__kinfold__spawn_session`) comes in its own field, never in the title.

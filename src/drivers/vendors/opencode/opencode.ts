@@ -34,7 +34,7 @@ export const opencode: Vendor = {
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
   // About one load in ten got no answer until it was retried.
   load: { limitMs: 30_000, tries: 2 },
-  // The first start creates a database; when several did so at once, all but one died.
+  // The first start creates a database. When several first starts ran at once, all but one died.
   startsFirstAlone: true,
   countsLastCall: true,
   // The first title is the name (`kinfold_spawn_session`). Calls that use files or commands have other kinds.
