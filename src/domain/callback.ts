@@ -317,7 +317,7 @@ function spawnNew(verb: "Spawn" | "spawn"): string {
 }
 
 function onlyTheUserCanHelp(data: CallbackData): boolean {
-  return /^(?:not signed in to|it reached its limit of) /.test(data.reason ?? "");
+  return /^(?:not (?:signed|logged) in to|it reached its limit of) /.test(data.reason ?? "");
 }
 
 function isProviderInTrouble(data: CallbackData): boolean {

@@ -162,10 +162,12 @@ export function toolCallCount(receipt: Receipt): number {
 }
 
 function placeOf({ places, toolCalls }: Seen, update: { callId: string; tool: string }) {
-  return places.getOrInsertComputed(update.callId, () => {
-    const call = toolCalls.push({ name: clipped(update.tool, nameMax), ok: false }) - 1;
-    return { call, command: null };
-  });
+  const known = places.get(update.callId);
+  if (known !== undefined) return known;
+  const call = toolCalls.push({ name: clipped(update.tool, nameMax), ok: false }) - 1;
+  const place = { call, command: null };
+  places.set(update.callId, place);
+  return place;
 }
 
 function noteCommand(

@@ -225,5 +225,6 @@ export function isOpen(member: Member): boolean {
 }
 
 function addTo(map: Map<string, Set<string>>, key: string, value: string): void {
-  map.getOrInsertComputed(key, () => new Set()).add(value);
+  const values = map.get(key) ?? new Set();
+  map.set(key, values.add(value));
 }

@@ -109,7 +109,9 @@ function missingOf(family: Family): Map<string, AgentStatus[]> {
   const missing = new Map<string, AgentStatus[]>();
   for (const { key, parentKey, status } of family.agents) {
     if (key !== null || parentKey === null) continue;
-    missing.getOrInsertComputed(parentKey, () => []).push(redactStatus(status));
+    const statuses = missing.get(parentKey) ?? [];
+    statuses.push(redactStatus(status));
+    missing.set(parentKey, statuses);
   }
   return missing;
 }

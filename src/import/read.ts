@@ -131,8 +131,11 @@ class Sender {
   #inOrder(batch: ReadBatch): Map<string | null, ImportedEntry[]> {
     const { entries, leftBehind } = batch;
     const bySession = new Map<string | null, ImportedEntry[]>();
-    const of = (inlineId: string | null): ImportedEntry[] =>
-      bySession.getOrInsertComputed(inlineId, () => []);
+    const of = (inlineId: string | null): ImportedEntry[] => {
+      const known = bySession.get(inlineId) ?? [];
+      bySession.set(inlineId, known);
+      return known;
+    };
     const open = new Set(leftBehind);
     for (const entry of entries) {
       const list = of(entry.inlineId);

@@ -98,7 +98,9 @@ class WriteRedactions {
   }
 
   keep(text: string, shown: string): void {
-    this.#known.getOrInsertComputed(text, () => ({ shown, users: 0 })).users += 1;
+    const known = this.#known.get(text) ?? { shown, users: 0 };
+    known.users += 1;
+    this.#known.set(text, known);
   }
 
   release(text: string): void {

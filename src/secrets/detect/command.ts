@@ -1,12 +1,15 @@
 import { hasFigure, isPlaceholder } from "./name.ts";
 import type { Secret } from "./shape.ts";
 
-/** The rest of one command. A pipe, a semicolon, `&&`, or a line break without a backslash ends it. */
-const REST = String.raw`(?=\s)(?:[^\n|;&]|[;&](?![\s&])){0,200}?(?:[^\S\n]|(?<=\\\r?)\n)`;
+/** The rest of one command. A pipe, a semicolon or `&&` ends it; a backslash continues it on the next line. */
+const SAME_COMMAND = String.raw`(?=\s)(?:\\\r?\n|[^\n|;&]|[;&](?![\s&])){0,200}?`;
+/** The secret may also be the first word of the next line: some logs print each argument on its own line. */
+const REST = String.raw`${SAME_COMMAND}\s`;
+const REST_OF_LINE = String.raw`${SAME_COMMAND}(?:[^\S\n]|(?<=\\\r?)\n)`;
 /** The start of a word, also after a line break written as in JSON. */
 const WORD_START = String.raw`(?:(?<![\w.])|(?<=\\[nrt]))`;
-const command = (names: string, secret: string): RegExp =>
-  new RegExp(String.raw`${WORD_START}(?:${names})${REST}${secret}`, "g");
+const command = (names: string, secret: string, rest = REST): RegExp =>
+  new RegExp(String.raw`${WORD_START}(?:${names})${rest}${secret}`, "g");
 
 const BREAK = String.raw`(?:\s|\\{1,4}[nrt]){1,8}`;
 const FIELD = String.raw`[^\s\\]{1,128}`;
@@ -27,12 +30,13 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ],
   ["password", /(?:(?<![\w.])|(?<=\\[nrt]))sshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\]{3,256})/g],
   ["token", command("ngrok", String.raw`(?:add-)?(?:authtoken|api-key)\s{1,4}["']?([\w-]{20,256})`)],
-  // `user/password@database`; the at sign may be escaped.
+  // `user/password@database`; the at sign may be escaped. An address on the next line looks the same.
   [
     "password",
     command(
       "sqlplus|sqlldr|expdp|impdp|rman",
       String.raw`["']?[^\s/@"']{1,128}/([^\s@"'\\]{3,256})(?=\\{0,2}@)`,
+      REST_OF_LINE,
     ),
   ],
   ["password", command("redis-cli", String.raw`-a\s{0,4}["']?([^\s"'\\]{3,256})`)],

@@ -211,10 +211,9 @@ function runOver(
 const CLOSING = new Map<string, RegExp>();
 
 function closing(text: string, start: number, quote: string): number {
-  const found = CLOSING.getOrInsertComputed(
-    quote,
-    () => new RegExp(String.raw`(?<!\\)${quote.replaceAll("\\", "\\\\")}|[\n\r]`, "g"),
-  );
+  const found =
+    CLOSING.get(quote) ?? new RegExp(String.raw`(?<!\\)${quote.replaceAll("\\", "\\\\")}|[\n\r]`, "g");
+  CLOSING.set(quote, found);
   found.lastIndex = start;
   return found.exec(text)?.index ?? text.length;
 }

@@ -40,7 +40,11 @@ export function nameSays(name: string): Named | null {
   if (name.length > NAME_MAX) return null;
   if (name.length > KNOWN_NAME_MAX) return meaningOf(name);
   if (known.size > KNOWN_MAX) known.clear();
-  return known.getOrInsertComputed(name, meaningOf);
+  const found = known.get(name);
+  if (found !== undefined) return found;
+  const meaning = meaningOf(name);
+  known.set(name, meaning);
+  return meaning;
 }
 
 function meaningOf(name: string): Named | null {

@@ -28,6 +28,8 @@ export const SPELLINGS = [
   "curl -b 'cookie: sid=hunter2hunter2' https://example.com",
   "curl -s -u bob:hunter2 https://example.com",
   "curl --user bob:hunter2 https://example.com",
+  "curl \\\n  --silent \\\n  -u bob:hunter2 https://example.com",
+  "redis-cli\n-a\nhunter2",
   "mysql -u root -phunter2 db",
   "sshpass -p hunter2 ssh host",
   "redis-cli -h h -a hunter2 ping",
