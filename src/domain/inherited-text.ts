@@ -31,7 +31,7 @@ export function inline(text: string): string {
   return asData(folded(visible(text)));
 }
 
-/** Prose starts on the label's line. Its other lines, and all data, are indented deeper than any label. */
+/** Puts prose on the label's line. Its other lines, and all data, are indented deeper than any label. */
 export function labelled({ label, body, form }: Label, fenceId: string): string {
   if (form === undefined) return `  ${label}`;
   const below = body.replace(/\n(?=.)/g, "\n    ");

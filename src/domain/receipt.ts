@@ -205,7 +205,7 @@ function groupDenied(denied: Receipt["denied"]): Receipt["denied"] {
   return [...groups].map(([tool, times]) => ({ tool, count: times }));
 }
 
-/** Merges changes to one per file; a file that was added and then removed has no change. */
+/** Merges the changes of each file into one; a file that was added and then removed has no change. */
 function mergeFiles(changes: readonly FileChange[]): FileChange[] {
   const files = new Map<string, FileChange>();
   for (const file of changes) {
@@ -232,7 +232,7 @@ function sum(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : a + b;
 }
 
-/** Keeps the first commands and the last one, because a receipt is stored in one row. */
+/** Limits the commands to the first ones and the last one, because a receipt is stored in one row. */
 function bounded<T>(commands: T[]): T[] {
   return commands.length <= commandsMax
     ? commands

@@ -188,7 +188,7 @@ function started<A, T>(slot: Slot<A, T>, agent: A): Evolved<A, T> {
     const { turn, limit } = slot;
     return yes({ phase: "prompting", agent, turn, limit, isPlanSentBack: false });
   }
-  // The agent started although it is no longer wanted; it ends with the slot.
+  // The agent started after the slot began to end, so it ends with the slot.
   if (phase === "ending" && slot.agent === null && !slot.hasEnded) return yes({ ...slot, agent });
   return no("the slot does not wait for an agent");
 }

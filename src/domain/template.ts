@@ -157,7 +157,9 @@ const emptyContext = {
   completedAt: "",
   messageCount: 0,
   toolUseCount: 0,
-  /** Already fenced and escaped, with its heading: a template cannot take it out of its fence. */
+  /**
+   * The message with its heading, already fenced and escaped, so no template can take it out of the fence.
+   */
   lastAssistantMessage: "",
   childName: "",
   agent: "",

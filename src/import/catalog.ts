@@ -116,7 +116,7 @@ export class Catalog {
     return [...(keys ?? [])].flatMap((key) => this.members.get(key) ?? []);
   }
 
-  /** Changes to the returned map last until the family is forgotten or evicted. */
+  /** The caller may change the returned map. Changes last until the family is forgotten or evicted. */
   knowledge(familyKey: string): Promise<Map<string, Knowledge>> {
     const kept = this.#known.get(familyKey);
     const loading = kept ?? this.#read(familyKey);

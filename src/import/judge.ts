@@ -16,7 +16,9 @@ export interface JudgeInput {
   readonly listed: readonly LiveSession[];
   /** By key: why the member is known to be working at this moment. */
   readonly seenWorking: ReadonlyMap<string, string>;
-  /** The family was written a moment ago: a missing process does not yet mean that it has stopped. */
+  /**
+   * The family's files were written recently, so a missing process does not yet mean that work has stopped.
+   */
   readonly isRecent: boolean;
 }
 
@@ -31,7 +33,7 @@ export interface Verdict {
   readonly missing: readonly AgentStatus[];
 }
 
-/** Returns, by key, the verdict for each session of a family that left a file. */
+/** Returns the verdicts, by key, for those sessions of a family that left a file. */
 export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
   const { known, familyKey } = input;
   const members = membersOf(known);

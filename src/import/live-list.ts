@@ -37,7 +37,7 @@ export class LiveList {
     this.#setup = setup;
   }
 
-  /** Reads the list again if it is older than the last write and does not name the session. */
+  /** Reads the list again if it is stale, or if it is older than the last write and lacks the session. */
   async of(
     reading: Reading,
     about: { rootId: string; writtenAt: number } | null = null,
@@ -150,7 +150,7 @@ function doubt(
   context.doubted.set(familyKey, { format: some.format, rootId, until });
 }
 
-/** Returns the families to judge again: a process is listed for them now, or the grace period is over. */
+/** Returns doubted families to judge again, because a process is listed now or the grace period is over. */
 export async function noLongerDoubted(context: Context): Promise<string[]> {
   const settled: string[] = [];
   const now = Date.now();

@@ -166,7 +166,8 @@ async function noticeGone(
       () => true,
       (error: NodeJS.ErrnoException) => error.code !== "ENOENT" && error.code !== "ENOTDIR",
     );
-    // A database outlives its sessions, so its existence does not prove that a session still exists.
+    // A database has many sessions and outlives them, so only a file with one session proves that the session
+    // still exists.
     if (isThere && context.catalog.byPath(member.path).length === 1) continue;
     member.goneAt = goneAt;
     changes.push(recordChange(member, { goneAt }));

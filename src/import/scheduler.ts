@@ -138,7 +138,7 @@ export class Scheduler {
     const { progress } = this.#context;
     const now = Date.now();
     for (const member of found) {
-      // A scan during the first reading finds most files still unread; they are queued already.
+      // A scan during the first reading finds files that are still unread but already queued.
       if (this.#members.unread.get(member.familyKey)?.has(member)) continue;
       const writtenAt = member.found?.changedAt ?? 0;
       const isOld = writtenAt < (progress.scan.startedAt ?? 0) || now - writtenAt > OLD_MS;
@@ -246,7 +246,7 @@ export class Scheduler {
     void this.#add("probe", "", { dueAt, run: () => this.#probe() });
   }
 
-  /** Publishes a failure of the store until the next success. */
+  /** Publishes a failure, and clears it after the next success. */
   async #try(work: () => Promise<unknown>): Promise<void> {
     const { progress, signal } = this.#context;
     try {

@@ -46,7 +46,7 @@ function named(text: string, name: string | null, clean: Clean): string {
   return clean(name === null ? text : redactUnder(name, text, clean));
 }
 
-/** Header values can have several words, so they are read as a line of a request. */
+/** A header's value can have several words, so it is redacted together with its name, as one line. */
 function redactUnder(name: string, text: string, clean: Clean): string {
   if (!HEADER.test(name)) return text;
   const line = `${name}: ${text}`;

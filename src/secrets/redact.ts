@@ -69,7 +69,7 @@ function marksIn(text: string): Secret[] {
 /** Reads this many times `max`, because hiding secrets makes the text shorter. */
 const READ_AHEAD = 8;
 
-/** Returns the first characters of a text, redacted before the cut: a cut secret no longer looks like one. */
+/** Returns the first characters of a text. Redacts before the cut, because a cut secret is not recognized. */
 export function excerpt(text: string, max: number): string {
   // Limits the search, because a prompt may have megabytes.
   return firstChars(redact(text.slice(0, READ_AHEAD * max)), max);

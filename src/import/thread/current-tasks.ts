@@ -28,7 +28,7 @@ export class CurrentTasks {
     this.#isCareful = isCareful;
   }
 
-  /** A task must not wait for another one: in careful mode that would be a deadlock. */
+  /** A task must not wait for another task, because that would be a deadlock in careful mode. */
   run<T>(task: ImportTask, work: () => Promise<T>): Promise<T> {
     if (!this.#isCareful) return this.#recorded(task, work);
     const own = this.#last.then(() => this.#recorded(task, work));

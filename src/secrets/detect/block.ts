@@ -67,7 +67,7 @@ function holdBegun(text: string, tail: Tail, from: number): void {
 }
 
 interface Body {
-  /** Where the key ends or, when read backwards, begins. */
+  /** Where the key ends, or where it begins if it was read backwards. */
   readonly at: number;
   /** Number of key characters found. */
   readonly length: number;

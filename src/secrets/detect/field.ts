@@ -40,7 +40,7 @@ export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[]
 function nameAt(text: string, hint: number, known: Spans): Name {
   let start = hint;
   while (start > 0 && hint - start < NAME_MAX && isName(text[start - 1] as string)) start -= 1;
-  // After a backslash the letter is part of a JSON escape such as `\n`, not of the name.
+  // After a backslash, the first letter belongs to a JSON escape such as `\n`, not to the name.
   if (start < hint && text[start - 1] === "\\" && /[nrtbf]/.test(text[start] as string)) start += 1;
   let end = run(text, hint, { is: isName, max: NAME_MAX });
   // Known secrets are not part of the name.
@@ -109,7 +109,7 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   if (separator.sign === ",") {
     return separator.quotedName && isInQuotes ? listed(text, separator.value, at) : null;
   }
-  // `"password:"` is a label that ends at its closing quote; `/etc/passwd:` is a path.
+  // Neither has a value: `"password:"` is a label that ends at its closing quote, `/etc/passwd:` is a path.
   if (isInQuotes && !separator.quotedName && text[separator.value] === before) return null;
   if (before === "/" && separator.sign === ":") return null;
   const below = valueBelow(text, separator.value, known);

@@ -9,7 +9,7 @@ const WORD = /[^\s"'`,;\\]*/y;
 const SHORT = /[^\s"'`,;\\]{0,257}/y;
 const LINE = /[^\n\r'`]{0,1024}/y;
 const PAIRS = /(?:[\w.$-]{1,64}=[^\s;"'`\\]*(?:; ?|$)){0,64}[\w.$-]{1,64}=[^\s;"'`\\]*/y;
-/** Longer words are never a name in code, so they are hidden without a second scan. */
+/** A longer word cannot be a name in code, so it is hidden without further checks. */
 const WORD_MAX = 256;
 
 /** `Authorization: Bearer …` keeps its scheme; `Cookie: …` is hidden whole. */

@@ -129,7 +129,7 @@ export function isPlaceholder(value: string): boolean {
 
 export interface ValueContext {
   readonly quoted: boolean;
-  /** Syntax that is never code: an environment, an address's query, a flag, a header. */
+  /** The value is in syntax that is never code: an environment, an address's query, a flag, a header. */
   readonly spelled: boolean;
   readonly next: "end" | "word" | "code";
 }
@@ -182,7 +182,9 @@ function isDrawn(part: string, lengthMin: number): boolean {
   return isMixed && (/\d/.test(part) || !isWords(part));
 }
 
-/** Letters and digits together, or a long run of mixed case: no word and no identifier looks like that. */
+/**
+ * Whether a text mixes letters and digits, is a long number, or is a long run of mixed case without words.
+ */
 export function looksLikeKey(text: string, lengthMin: number): boolean {
   if (text.length < lengthMin) return false;
   if (/\d/.test(text) && /[A-Za-z]/.test(text)) return true;
@@ -190,7 +192,7 @@ export function looksLikeKey(text: string, lengthMin: number): boolean {
   return text.length >= 20 && /[a-z]/.test(text) && /[A-Z]/.test(text) && !isWords(text);
 }
 
-/** Letters and digits in one word that is not a path, a file, a time or a size. */
+/** Whether a text mixes letters and digits and is not a path, a file name, a time or a size. */
 function isUnlikeAnyWord(text: string, lengthMin: number): boolean {
   if (text.length < lengthMin || !hasFigure(text)) return false;
   return !/[/\\]|^[\d.]+[a-z]{0,5}$|\.[a-z]{1,5}$/i.test(text);

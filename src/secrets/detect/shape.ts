@@ -1,4 +1,4 @@
-/** A range of text to hide. `kind` names what it is; null for a mark that is already there. */
+/** A range of text to hide. `kind` names the secret; null for the mark of a secret that was hidden before. */
 export interface Secret {
   readonly start: number;
   readonly end: number;
@@ -195,7 +195,7 @@ const AT_WORDS = `${either(WHERE_A_WORD_BEGINS)}|${NO_BASE64}(?:${either(AT_A_WO
 const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}(?:${AT_WORDS})`, "g");
 const KINDS = [...ANYWHERE, ...WHERE_A_WORD_BEGINS, ...AT_A_WORD].map(([kind, pattern]) => ({
   kind,
-  // The lookbehind was already checked and is not part of the match.
+  // The lookbehind is removed, because it was already checked and is not part of the matched text.
   whole: new RegExp(`^(?:${pattern.replace(/^\(\?<[=!][^)]*\)/, "")})$`),
 }));
 
