@@ -208,9 +208,7 @@ function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projec
   };
 }
 
-/**
- * `process-tree.ts` and `descendant-watch.ts` are loaded on first use, because a start does not need them.
- */
+/** Loads `process-tree.ts` and `descendant-watch.ts` on first use, because a start does not need them. */
 const reaper: Reaper = {
   reap: async (...order) => (await import("./system/process-tree.ts")).reaper.reap(...order),
 };

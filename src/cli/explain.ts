@@ -61,10 +61,7 @@ const SYSTEM: Record<string, string> = {
   EEXIST: "this already exists.",
 };
 
-/**
- * Next steps after a refusal. They are added here, because the daemon's messages do not name commands of the
- * CLI.
- */
+/** Next steps after a refusal. They are added here because the daemon's messages name no CLI commands. */
 const NEXT: Partial<Record<Refusal["code"], readonly string[]>> = {
   unknown_agent: ["Agents on this machine: kinfold doctor"],
   agent_not_installed: ["Agents on this machine: kinfold doctor"],

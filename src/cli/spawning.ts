@@ -52,10 +52,7 @@ export function spawnLine(spawned: SpawnOutput): string {
   return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
 }
 
-/**
- * If the project lowered the permission, names the file and line: `permission read-only
- * (/src/shop/kinfold.yaml:1)`.
- */
+/** Adds which line, if any, lowered the permission: `permission read-only (/src/shop/kinfold.yaml:1)`. */
 export function permissionWords({ permission, loweredBy }: SpawnOutput["effective"]): string {
   const where = loweredBy?.["permission"];
   return `permission ${permission}${where === undefined ? "" : ` (${cleanLine(where)})`}`;

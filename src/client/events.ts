@@ -16,9 +16,7 @@ export interface EventsOptions {
 }
 
 export type FeedItem =
-  /**
-   * The feed is connected. A snapshot that is read now misses nothing: all later changes arrive as events.
-   */
+  /** The feed is connected. A snapshot read now misses nothing: all later changes arrive as events. */
   | { readonly type: "open"; readonly cursor: string | null }
   | { readonly type: "event"; readonly event: Event; readonly cursor: string | null }
   | { readonly type: "fragment"; readonly fragment: Fragment; readonly cursor: string | null }

@@ -28,9 +28,7 @@ interface Ask {
 const BUSY_TRIES = 6;
 const BUSY_PAUSE_MAX_MS = 10_000;
 
-/**
- * Runs one operation. Retries if the daemon refuses it as busy, which is safe because nothing was changed.
- */
+/** Runs one operation. Retries if the daemon refuses it as busy, which is safe: nothing was changed. */
 export async function ask(target: HttpTarget, name: OperationName, options: Ask): Promise<unknown> {
   for (let attempt = 1; ; attempt += 1) {
     try {

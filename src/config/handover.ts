@@ -34,10 +34,7 @@ export function isHandedOver(env: Readonly<Record<string, string | undefined>>):
   return env[NAME] !== undefined;
 }
 
-/**
- * Deletes the file of `handOver` after a failed start, because the daemon may have failed before it read the
- * file.
- */
+/** Deletes the file of `handOver` after a failed start, because the daemon may not have read the file. */
 export function forgetChecked(env: Readonly<Record<string, string | undefined>>): void {
   const path = env[NAME];
   if (path !== undefined) rmSync(path, { force: true });

@@ -54,10 +54,7 @@ export async function readProjectProfile(project: string, file: string): Promise
   return parseOnce(file, await projectText(project, basename(file)), file);
 }
 
-/**
- * Returns a file's text if a person has trusted exactly this content, else null. Does not open a file that
- * was never trusted.
- */
+/** Returns a file's text if a person trusted this exact text. Does not open a file that was never trusted. */
 async function trustedText(
   project: string,
   name: string,

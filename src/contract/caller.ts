@@ -3,9 +3,7 @@ import { Id } from "./id.ts";
 import { Permission } from "./session.ts";
 import { TokenRight } from "./token.ts";
 
-/**
- * `fence` comes from the session's token. It makes sure that an agent process that was replaced is refused.
- */
+/** `fence` comes from the session's token. It ensures that a replaced agent process is refused. */
 export const Caller = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("person"), id: z.string(), name: z.string() }),
   z.object({ kind: z.literal("session"), id: Id, rootId: Id, fence: z.number() }),

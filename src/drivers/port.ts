@@ -57,10 +57,7 @@ export interface OpenRequest {
   readonly onUnmarked?: (processes: readonly RememberedProcess[]) => void;
 }
 
-/**
- * `start` is idempotent: a second call returns the same process. It returns null if no process could be
- * created.
- */
+/** `start` is idempotent: a second call returns the same process. Null means no process could be created. */
 export type AdmitProcess = (start: () => ProcessIdentity | null) => Promise<boolean>;
 
 export type OpenResult =
@@ -95,10 +92,7 @@ export interface AgentHandle {
   cancel(): void;
   /** Cancels if needed, waits at most `graceMs` for an orderly end, then kills the whole process tree. */
   stop(graceMs: number): Promise<StopReport>;
-  /**
-   * Whether work continues outside a prompt, that is, whether a descendant that started at or after `since`
-   * is running.
-   */
+  /** Whether work continues outside a prompt: a descendant that started at or after `since` is running. */
   background(since: number): Promise<boolean>;
   descendants(): Promise<ProcessIdentity[]>;
   readonly exited: Promise<AgentExit>;
@@ -162,10 +156,7 @@ export type AgentUpdate =
   | (Observed<"toolCall"> & { readonly input: unknown })
   | (Observed<"toolResult"> & {
       readonly text: string;
-      /**
-       * True for a result of one of Kinfold's tools. It proves that a delivery id in its text has reached the
-       * agent.
-       */
+      /** True for a Kinfold tool's result. This proves that a delivery id in its text reached the agent. */
       readonly ours: boolean;
     })
   | Observed<"plan">
@@ -173,9 +164,7 @@ export type AgentUpdate =
   | { readonly kind: "compaction"; readonly summary: string }
   /** What the running prompt has used so far; the prompt's end reports the final numbers. */
   | { readonly kind: "usage"; readonly usage: Usage }
-  /**
-   * The agent's model has answered, so the agent's session file may now contain the usage of this model call.
-   */
+  /** The agent's model has answered, so the agent's session file may now contain this model call's usage. */
   | { readonly kind: "modelCall" }
   /** The agent retries a model call after an error, so the model may be unreachable. */
   | {
@@ -203,9 +192,7 @@ export type AgentRequest =
       /** True for one of Kinfold's tools. */
       readonly ours: boolean;
     }
-  /**
-   * The agent asks to leave its planning mode. Allow approves the plan; deny makes the agent go on planning.
-   */
+  /** The agent asks to leave planning mode. Allow approves the plan; deny makes the agent go on planning. */
   | { readonly kind: "plan"; readonly title: string; readonly text: string }
   /** All questions of one form, to be asked together. */
   | { readonly kind: "question"; readonly questions: readonly AgentQuestion[] };

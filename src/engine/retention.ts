@@ -55,9 +55,7 @@ export class Retention implements Service {
     if (keep.eventDays !== null) await this.#events(this.#deps.now() - keep.eventDays * DAY_MS);
   }
 
-  /**
-   * Removes events of idle trees, except those not yet in the rollouts, because a restore reads the rollouts.
-   */
+  /** Removes events of idle trees, but none that the rollouts lack, because a restore reads the rollouts. */
   async #events(idleSince: number): Promise<void> {
     const xidBelow = await rolloutPoint(this.#deps);
     for (let after: string | undefined = ""; after !== undefined && !this.#isStopped;) {

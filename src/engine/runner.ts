@@ -169,10 +169,7 @@ export class Runner implements Service {
     return true;
   }
 
-  /**
-   * Starts the next turn in an idle slot. While the slot is claimed, the idle timeout and an exit of the
-   * agent do not end it.
-   */
+  /** Starts the next turn in an idle slot. No idle timeout and no exit of the agent ends a claimed slot. */
   async #goOn(session: SessionRecord, slot: AgentSlot): Promise<boolean> {
     if (slot.state.phase !== "idle") return false;
     if (slot.lease.fence !== session.fence) {

@@ -154,9 +154,7 @@ export interface Ending {
 
 export type Tokens = Readonly<Pick<Usage, "inputTokens" | "cachedTokens" | "outputTokens">>;
 
-/**
- * Adds only what `now` has more than `before`, because the rows or versions of one message repeat its usage.
- */
+/** Adds only what `now` has more than `before`, because rows or versions of one message repeat its usage. */
 export function countTokens({ usage }: SessionFacts, now: Tokens, before: Tokens | undefined): void {
   for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
     usage[name] += Math.max(0, now[name] - (before?.[name] ?? 0));

@@ -189,10 +189,7 @@ export interface Glance {
 
 export interface TailOptions {
   readonly entriesMax: number;
-  /**
-   * The `beforeOffset` of the page that follows the wanted one. Absent: the wanted page ends at the end of
-   * the file.
-   */
+  /** The `beforeOffset` of the page after the wanted one. Absent: the wanted page ends at the file's end. */
   readonly beforeOffset?: number;
   readonly textMax?: number;
 }
@@ -210,10 +207,7 @@ export interface LiveSession {
   readonly pid: number;
   /** Work that stopped before this time belongs to an earlier process. */
   readonly startedAt: number | null;
-  /**
-   * Whether this process is alive, not just another process with the same pid. Null where that cannot be
-   * determined.
-   */
+  /** Whether this process, not another with the same pid, is alive. Null where this cannot be determined. */
   readonly alive: boolean | null;
   /** The state that the agent reports about itself; null where it reports none. */
   readonly doing: "busy" | "idle" | "waiting" | null;

@@ -8,9 +8,7 @@ export type Admission = Pick<NewMessage, "kind" | "senderKind" | "senderId" | "d
     Pick<NewMessage, "key" | "keyCaller" | "keyHash" | "callbackKey" | "data" | "metadata" | "deliveryId">
   >;
 
-/**
- * Puts a message into an inbox. Opens a round, unless the inbox is held and this sender cannot release it.
- */
+/** Puts a message into an inbox. Opens a round, unless the inbox is held and the sender cannot release it. */
 export async function admit(
   tx: Tx,
   session: SessionRecord,

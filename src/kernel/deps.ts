@@ -9,9 +9,7 @@ export interface Deps {
   readonly log: Log;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
-  /**
-   * Called at named moments between two durable steps. Only crash tests use it: they kill the process there.
-   */
+  /** Called at named moments between two durable steps. Only crash tests use it; they kill the process. */
   readonly reached: (moment: Moment) => void;
 }
 

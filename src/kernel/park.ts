@@ -69,10 +69,7 @@ async function raiseAndSend(
   return trigger;
 }
 
-/**
- * Parks a session without a message to its parent, because the daemon itself retries after a provider's
- * temporary error.
- */
+/** Parks a session without a message to its parent, because the daemon retries after a temporary error. */
 export async function parkForRetry(tx: Tx, session: SessionRecord, parked: Parked): Promise<void> {
   const now = parked.since;
   const evidence = { state: "parked", reason: parked.reason, confidence: "certain", at: now } as const;
@@ -88,9 +85,7 @@ export function retryIn(message: MessageRecord): number {
   return typeof retry === "number" ? retry : 0;
 }
 
-/**
- * Resumes a parked session. After a vendor's limit it gets a prompt, because no agent continues by itself.
- */
+/** Resumes a parked session. After a vendor's limit it gets a prompt, as no agent continues by itself. */
 export async function unpark(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   const { parked } = session;
   if (parked === null) return;

@@ -65,10 +65,7 @@ async function afterStep(tx: Tx, session: SessionRecord, end: RoundEnd): Promise
   return next === null ? end : { ...end, silent: "its chain goes on" };
 }
 
-/**
- * Opens a new round for messages that are still in the inbox after an interruption. The new round gets its
- * own callback.
- */
+/** Opens a new round, with a new callback, for messages still in the inbox after an interruption. */
 async function openForQueued(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   if (session.endedAt !== null || session.held !== null) return;
   if ((await tx.messages.queuedCount(session.id)) > 0) await openRound(tx, session, now);

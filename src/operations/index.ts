@@ -7,9 +7,7 @@ export { createGate } from "./gate.ts";
 export type { OperationDeps } from "./deps.ts";
 export type * from "./port.ts";
 
-/**
- * Loads the operations and their schemas with the first call, because a person's health check needs neither.
- */
+/** Loads the operations and their schemas at the first call, because a health check needs neither. */
 export function createOperations(deps: OperationDeps): Operations {
   let loaded: Promise<Operations> | null = null;
   const load = (): Promise<Operations> =>

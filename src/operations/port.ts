@@ -27,9 +27,7 @@ export type CallerContext = Caller & {
   readonly self: SessionRecord | null;
   /** The scopes whose sessions the caller sees. */
   readonly visible: Visible;
-  /**
-   * Which list of Kinfold's tools the caller is shown. A role only shortens the list; it takes away no right.
-   */
+  /** Which list of Kinfold's tools the caller sees. A role only shortens the list; it takes away no right. */
   readonly role: ToolRole;
   /** Kinfold's tools that the caller's profile or parent withholds from it. */
   readonly withheld: readonly string[];
@@ -50,10 +48,7 @@ export interface Gate {
   identify(token: string): Promise<CallerContext | null>;
   /** Returns messages to the inbox because the reply that carried them did not arrive. */
   giveBack(caller: Caller, messageIds: readonly string[]): Promise<void>;
-  /**
-   * Records that the reply to a spawn was lost, so that an equal spawn within ten minutes returns the same
-   * child.
-   */
+  /** Records that a spawn's reply was lost, so an equal spawn within ten minutes returns the same child. */
   spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
   unread(caller: Caller): Promise<number>;
   /** Number of writes that wait for the store, answered from memory. */

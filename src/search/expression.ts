@@ -16,10 +16,7 @@ interface IndexedEntry {
   readonly body: EntryBody;
 }
 
-/**
- * The fields of a session that are indexed with each of its entries. The scope changes only in
- * `scope-move.ts`.
- */
+/** A session's fields that are indexed with each of its entries. Only `scope-move.ts` changes the scope. */
 export interface IndexedSession {
   readonly agent: string;
   readonly scope: string;
@@ -42,9 +39,7 @@ const CHARACTERS_MAX = 64 * 1024;
 const WORDS_MAX = 12_000;
 const PATH_WORDS_MAX = 4_000;
 
-/**
- * The first characters of words that only a filter can match. No word of a text contains these characters.
- */
+/** The first characters of words that only a filter can match. No word of a text contains them. */
 const LEAD = {
   session: "\ue000",
   tree: "\ue001",
@@ -56,10 +51,7 @@ const LEAD = {
   border: "\ue007",
 } as const;
 
-/**
- * Returns the words of an entry in order, then the words for the filters: session, tree, scope, agent,
- * author, tool and paths.
- */
+/** Returns the words of an entry in order, then the words for the filters, such as session, tree and tool. */
 export function indexedWords(record: IndexedEntry, session: IndexedSession): string[] {
   // Inherited entries are copies of the parent's entries, so a search finds them only in the parent.
   const text = record.kind === "inherited" ? "" : searchedText(record.body);

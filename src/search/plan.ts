@@ -48,10 +48,7 @@ export interface EntrySearch extends Bounds {
   readonly from: SearchPosition | null;
 }
 
-/**
- * Where a page starts. No page has entries from the time `below` on, because they are newer than the first
- * page.
- */
+/** Where a page starts. No page has entries from `below` on, because they are newer than the first page. */
 export interface SearchPosition {
   /** How many candidates to skip. */
   readonly offset: number;
@@ -68,17 +65,12 @@ export interface FoundRows<R> {
   readonly total: number | null;
 }
 
-/**
- * The prefix of a draft's position. It sorts above the digits that other positions begin with, so drafts come
- * first.
- */
+/** The prefix of a draft's position. It sorts above the digits of other positions, so drafts come first. */
 export const DRAFT = "draft/";
 
 /** The maximum length of a candidate list. */
 const LIST_MAX = 80;
-/**
- * How many candidates are read and ranked together. Every page uses the same groups, so pages do not overlap.
- */
+/** How many candidates are read and ranked together. All pages use the same groups and so do not overlap. */
 const RANKED = 24;
 /** How many characters of a candidate are read to rank it. */
 const READ_CHARACTERS = 8 * 1024;
@@ -124,10 +116,7 @@ class Search<R extends SearchRow> {
     this.#bounds = boundsOf(search);
   }
 
-  /**
-   * Returns one list per optional word. Adds a list without optional words if the query has phrases or has no
-   * optional word.
-   */
+  /** Returns a list per optional word, and a list without any if the query has phrases or no such word. */
   async lists(): Promise<CandidateList[]> {
     const { any, all } = this.#search.query;
     const asked = any.map((_term, index) => [index]);

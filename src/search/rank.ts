@@ -36,10 +36,7 @@ export function weightsOf(lists: readonly CandidateList[]): number[] {
   });
 }
 
-/**
- * Okapi BM25 for one entry. Adjacent query words that are adjacent in the text raise the score; age lowers
- * it.
- */
+/** BM25 for one entry. Adjacent query words that are adjacent in the text raise the score; age lowers it. */
 export function scoreOf(
   of: { text: string; found: readonly Found[]; ageMs: number; has: readonly number[] },
   weights: readonly number[],

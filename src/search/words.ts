@@ -38,10 +38,7 @@ export function* spansOf(text: string): Generator<Span> {
   }
 }
 
-/**
- * Returns the searchable text of an entry: its text, a tool call's name, command and paths, and the steps of
- * a plan.
- */
+/** Returns an entry's searchable text: its text, a tool call's name, command and paths, a plan's steps. */
 export function searchedText(body: EntryBody): string {
   const { text } = body;
   const more = [

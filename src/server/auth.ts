@@ -49,9 +49,7 @@ export function bearerOf(incoming: IncomingMessage): string {
 const HEALTH_MS = 250;
 const PEOPLE_MAX = 16;
 
-/**
- * Identifies callers. Looks up the process behind a socket once per socket, and never for a session's token.
- */
+/** Identifies callers. Looks up the process behind a socket only once, and never for a session's token. */
 export class Authenticator {
   readonly #gate: Gate;
   readonly #isAgentPeer: IsAgentPeer | undefined;
@@ -67,10 +65,7 @@ export class Authenticator {
     return this.#admit(await this.#gate.identify(token), token, socket);
   }
 
-  /**
-   * Accepts a person's last valid token if the store is slow, because a health check must not depend on the
-   * store.
-   */
+  /** Accepts a person's last valid token if the store is slow. Health checks must not wait for the store. */
   async admitToHealth(token: string, socket: Socket): Promise<CallerContext> {
     const asked = this.#gate.identify(token);
     const known = this.#people.get(token);

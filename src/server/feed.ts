@@ -70,10 +70,7 @@ async function pump(
   }
 }
 
-/**
- * Requests the next batch. The empty handler prevents an unhandled rejection; the returned promise still
- * rejects.
- */
+/** Requests the next batch. The empty handler avoids an unhandled rejection; the promise still rejects. */
 function step(feed: AsyncIterator<FeedBatch>): Promise<IteratorResult<FeedBatch>> {
   const next = feed.next();
   next.catch((error: unknown) => error);

@@ -113,10 +113,7 @@ function doorOf(
 
 const STOP = /^\/api\/sessions\/[^/?]+\/cancel(?:$|\?)/;
 
-/**
- * Loads the router with the first request, because loading it and `fetch` takes a third of the daemon's start
- * time.
- */
+/** Loads the router on the first request: loading it and `fetch` takes a third of the daemon's start time. */
 function router(options: ServerOptions, enter: Enter): ReturnType<typeof createListener> {
   let listener: Promise<ReturnType<typeof createListener>> | null = null;
   return async (incoming, outgoing) => {

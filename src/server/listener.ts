@@ -22,10 +22,7 @@ export function createListener(
   return getRequestListener(createApp(options, enter).fetch, { overrideGlobalObjects: false });
 }
 
-/**
- * Requires the token on every route, even on unknown ones, so that a stranger cannot learn which routes
- * exist.
- */
+/** Requires the token on every route, even on unknown ones, so a stranger cannot learn which routes exist. */
 function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   const app = new Hono<Env>();
   app.use(async (c, next) => {

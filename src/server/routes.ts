@@ -119,10 +119,7 @@ function refuseSessions(caller: CallerContext, row: Row): void {
   );
 }
 
-/**
- * Reads path and query. A name in the query may be snake_case, as documented, or camelCase, as the field
- * itself.
- */
+/** Reads path and query. A query name may be snake_case, as documented, or camelCase, as the field itself. */
 function fromQuery(c: Ctx, spec: OperationSpec): Record<string, unknown> {
   const input: Record<string, unknown> = {};
   const known = Object.keys(spec.input.shape);

@@ -97,9 +97,7 @@ export async function numberOf(q: Query, statement: Sql): Promise<number> {
   return (await firstOf(q, statement, number())) ?? 0;
 }
 
-/**
- * Returns a function that turns a row into a record. The row's values must be in the order of these columns.
- */
+/** Returns a function that turns a row into a record. The row's values must be in these columns' order. */
 export function readerOf<R extends object>(columns: Columns<R>, table = "a row"): (row: Row) => R {
   const parts = fieldsOf(columns).map((field) => ({
     field,

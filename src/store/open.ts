@@ -24,10 +24,7 @@ export interface OpenOptions {
   readonly waitMs?: number;
   /** The CPU time that one search may use; default half a second. Tests on a busy machine raise it. */
   readonly searchMs?: number;
-  /**
-   * PostgreSQL: if given, opening waits for a server that does not answer yet, and calls this with the
-   * reason.
-   */
+  /** PostgreSQL: if given, opening waits for an unresponsive server, and calls this with the reason. */
   readonly waiting?: (trouble: StoreTrouble) => Promise<void>;
 }
 

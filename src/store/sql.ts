@@ -8,10 +8,7 @@ export interface Sql {
   readonly params: readonly Param[];
 }
 
-/**
- * Runs statements. Rows are arrays in the order of the selected columns; `run` returns the number of changed
- * rows.
- */
+/** Runs statements. Rows are arrays in the order of the columns; `run` returns the number of changed rows. */
 export interface Query {
   all(statement: Sql): Promise<Row[]>;
   get(statement: Sql): Promise<Row | null>;

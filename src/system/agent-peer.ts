@@ -95,10 +95,7 @@ async function markedProcesses(remembered: ReadonlySet<number>): Promise<number[
 
 const BATCH = 50;
 
-/**
- * Whether a process has the marker, by pid. An entry is valid only for its start time, because pids are
- * reused.
- */
+/** Whether a process has the marker, by pid. An entry is valid only for its start time: pids are reused. */
 const environments = new Map<number, { readonly start: number; readonly isMarked: boolean }>();
 /**
  * A newly forked process does not have its own environment yet. So a missing marker is cached only for a

@@ -104,10 +104,7 @@ export function folderChange(
     : `${folder} is outside the folders sessions may work in (${granted.roots.join(", ")})`;
 }
 
-/**
- * Compares inodes only if the device numbers are equal, because a device number may change when a file system
- * is remounted.
- */
+/** Compares inodes only if the device numbers are equal: a remount may change a device number. */
 function isAnother(folder: string, identity: FolderIdentity | null): boolean {
   if (identity === null) return false;
   const { dev, ino } = folderIdentity(folder);

@@ -22,10 +22,7 @@ export function isHere(mark: ProcessMark): boolean {
   return isComparable(mark) && !isGone(mark);
 }
 
-/**
- * True only if the process has certainly ended. This can be known only on the same machine and in the same
- * namespace.
- */
+/** True only if the process has certainly ended. This is known only on its machine and in its namespace. */
 export function isGone(mark: ProcessMark): boolean {
   if (!isComparable(mark)) return false;
   if (!isAlive(mark.pid)) return true;
@@ -36,9 +33,7 @@ function isComparable({ host, place }: ProcessMark): boolean {
   return host === hostname() && place === ownPlace();
 }
 
-/**
- * Changes when the machine reboots. Without a boot id, this is the time of the boot, rounded to ten minutes.
- */
+/** Changes when the machine reboots. Without a boot id, this is the boot time, rounded to ten minutes. */
 export function machineBoot(): string {
   // If the rounded time changes without a reboot, clients only fetch one more snapshot.
   return bootId() ?? String(Math.round((Date.now() - uptime() * 1_000) / 600_000));

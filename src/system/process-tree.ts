@@ -15,10 +15,7 @@ import { bootId, sendSignal } from "./proc.ts";
 export interface ProcessTree {
   readonly leaseId: string;
   readonly root: ProcessIdentity;
-  /**
-   * Processes that earlier scans saw below the root. They belong to the agent even after they have left the
-   * tree.
-   */
+  /** Processes that scans saw below the root. They belong to the agent even after they have left the tree. */
   readonly seen: Map<number, ProcessIdentity>;
 }
 

@@ -1,13 +1,8 @@
 import { byteLength } from "./quantity.ts";
 
-/**
- * Another session's text is data. It passes through this file wherever it enters a prompt or a tool's reply.
- */
+/** Another session's text is data. It passes through this file before it enters a prompt or a tool reply. */
 
-/**
- * Turns a field that others can influence into one line of at most `max` characters, without a command, a
- * path or a fence.
- */
+/** Turns an untrusted field into one line of at most `max` characters, without a command, path or fence. */
 export function oneLine(text: string, max = 120): string {
   const read = text.slice(0, max * readAhead);
   const line = harmless(folded(visible(read)))
@@ -54,10 +49,7 @@ export function withoutTriggerLines(text: string): string {
   return text.replace(deliveryComment, String.raw`<\!--`);
 }
 
-/**
- * Escapes only whole lines that would count as a delivery. Used for a sender who is allowed to instruct the
- * agent.
- */
+/** Escapes only whole lines that would count as a delivery. Used for a sender who may instruct the agent. */
 export function withoutDeliveryLines(text: string): string {
   return text.replace(deliveryLine, String.raw`$1<\!--`);
 }
@@ -70,10 +62,7 @@ export function withoutOurLines(text: string): string {
   return withoutDeliveryLines(text).replace(ourLine, String.raw`$1$2\[`);
 }
 
-/**
- * Removes trailing spaces and bare at signs from a cut field, because the text that follows could complete an
- * `@path`.
- */
+/** Removes trailing spaces and bare at signs from a cut field: the next text could complete an `@path`. */
 function withoutDanglingAt(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === " " || (line[end - 1] === "@" && line[end - 2] !== "\\"))) end -= 1;
@@ -92,10 +81,7 @@ const bareAtOrLast = /(?<!\\)@(?! )/g;
 const deliveryComment = /<!--(?=\s*(?:trigger|message)\s*:)/gi;
 const deliveryLine = /(^|\n)<!--(?= (?:trigger|message):[\w-]{1,64} -->[ \t]*\r?(?:\n|$))/g;
 const ourLine = /(^|[\n\r\u0085\u2028\u2029])([ \t]*)\[(?=kinfold\])/gi;
-/**
- * Has no two adjacent `\s*`, because a run of spaces could then match in many ways, which takes quadratic
- * time.
- */
+/** Has no two adjacent `\s*`: a run of spaces could then match in many ways, which takes quadratic time. */
 const fenceMark = /<(\s*(?:\/\s*)?(?:child|tool)-output)/gi;
 
 /**
@@ -115,10 +101,7 @@ export function withoutTerminalSequences(text: string): string {
 }
 
 const escape = String.raw`\u001b`;
-/**
- * Contains no other opener. Otherwise each of n unterminated openers would be searched to the end, which
- * takes quadratic time.
- */
+/** Contains no other opener. Else searching n unterminated openers to the end would take quadratic time. */
 const stringBody = String.raw`[^\u0007\u001b\u0090\u0098\u009c-\u009f\n]*`;
 const terminalSequence = new RegExp(
   [

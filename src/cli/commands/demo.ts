@@ -83,10 +83,7 @@ interface DrawRequest {
   readonly onDeep: () => void;
 }
 
-/**
- * Draws until the signal is aborted. The returned function draws the last frame; in a pipe, that is the only
- * frame.
- */
+/** Draws until the signal is aborted. The returned function draws the last frame (the only one in a pipe). */
 function draw(client: Client, call: Call, request: DrawRequest): (last: DemoFacts) => Promise<void> {
   const isLive = call.io.tty;
   const block = isLive ? inlineBlock(call.io.stdout) : null;

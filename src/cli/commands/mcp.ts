@@ -71,10 +71,7 @@ class StdioServer {
     }
   }
 
-  /**
-   * Waits for the open calls after the client has gone. Aborts blocking calls, because nobody would read
-   * their results.
-   */
+  /** Waits for open calls after the client has gone. Aborts blocking calls: nobody would read the results. */
   async leave(): Promise<void> {
     for (const { blocks, controller } of this.#inFlight.values()) if (blocks) controller.abort();
     const late = setTimeout(() => {

@@ -2,10 +2,7 @@ import type { DaemonFile } from "../../config/daemon-file.ts";
 import { isAlive } from "../../system/proc.ts";
 import { processStart } from "../../system/process-start.ts";
 
-/**
- * True if the process is alive and may be the daemon: its start time is the recorded one, or none was
- * recorded.
- */
+/** True if the process is alive and may be the daemon: its start time matches, or none was recorded. */
 export function mayRun(daemon: DaemonFile): boolean {
   return isAlive(daemon.pid) && !isAnother(daemon);
 }

@@ -38,10 +38,7 @@ export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.Pr
   return withChecked(paths, own);
 }
 
-/**
- * Hands the checked configuration over to the daemon. Does not hand over an invalid one: the daemon reports
- * the problem itself.
- */
+/** Hands the daemon the checked configuration if it is valid. The daemon itself reports an invalid one. */
 function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
     const loaded = loadConfig({ home, cwd: home, env });

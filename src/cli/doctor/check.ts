@@ -1,10 +1,7 @@
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /**
-   * True if Kinfold can work even when this check fails. Doctor then reports the failure but does not fail
-   * itself.
-   */
+  /** True if Kinfold works even when this check fails. Doctor then reports the failure but does not fail. */
   readonly optional?: true;
   readonly text: string;
   readonly advice: string | null;

@@ -90,9 +90,7 @@ function refused(message: McpMessage, body: Record<string, unknown>, status: num
   return trouble(message, text);
 }
 
-/**
- * Returns a failed tool call as a result, which the model sees. Any other failure becomes a protocol error.
- */
+/** Returns a failed tool call as a result, so the model sees it. Other failures become protocol errors. */
 export function trouble(message: McpMessage, text: string): object {
   if (message.method !== "tools/call") return errorAnswer(message.id, -32_603, text);
   const result = { content: [{ type: "text", text }], isError: true };

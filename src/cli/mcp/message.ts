@@ -24,10 +24,7 @@ export function messageOf(whole: unknown): McpMessage {
   };
 }
 
-/**
- * Returns the protocol version in the message. Clients that do not use `initialize` send the version in every
- * message.
- */
+/** Returns the message's protocol version. Clients without `initialize` send the version in every message. */
 export function versionIn(message: McpMessage): string | null {
   const version = message.meta[PROTOCOL_VERSION];
   return typeof version === "string" ? version : null;

@@ -1,8 +1,6 @@
 import { ALIAS_WORDS, TOOL_WORDS } from "./words.ts";
 
-/**
- * What an agent's model reads about a tool. Plain data without schemas, so that `kinfold mcp` starts fast.
- */
+/** What an agent's model reads about a tool. Plain data without schemas, so `kinfold mcp` starts fast. */
 export interface ToolWords {
   /** The tool's name; the same as `mcp` in the row of its operation. */
   readonly name: string;

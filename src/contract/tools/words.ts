@@ -235,10 +235,7 @@ export const TOOL_WORDS = [
   },
 ] as const satisfies readonly ToolWords[];
 
-/**
- * `create_session`, the source design's name for a spawn: always accepted, but listed only if the
- * configuration says so.
- */
+/** `create_session`, the source design's name for a spawn. Always accepted, but listed only if configured. */
 export const ALIAS_WORDS = {
   name: "create_session",
   description: "The same as spawn_session: session_type is the profile, and the child inherits nothing.",

@@ -28,10 +28,7 @@ export interface AgentConnection {
   readonly listenTo: (sessionId: string) => void;
   /** Answers every open request of the agent as cancelled. */
   readonly cancelRequests: () => void;
-  /**
-   * Called after the output has closed. Resolves when the process has ended. Kills a process that still runs
-   * after `LATE_MS`.
-   */
+  /** Called after the output closed. Resolves when the process has ended; kills it after `LATE_MS`. */
   readonly ended: () => Promise<AgentExit>;
 }
 

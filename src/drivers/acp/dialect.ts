@@ -12,14 +12,9 @@ export interface Dialect {
   readonly servers?: (request: OpenRequest) => McpServer[];
   /** The `_meta` of the requests that open, load or fork a session. */
   readonly meta?: (request: OpenRequest) => Fields | undefined;
-  /**
-   * The vendor's names for each mode, best first. If the agent accepts none of them, no session is opened.
-   */
+  /** The vendor's names for each mode, best first. If the agent accepts none, no session is opened. */
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
-  /**
-   * The fixed answer to permission requests in each mode, for vendors that ask although the mode already
-   * decides.
-   */
+  /** The fixed answer to permission requests in each mode, for vendors that ask although the mode decides. */
   readonly answers?: Partial<Record<Permission, "allow" | "deny">>;
   /** What the agent does with a second prompt while one runs, if it has no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
@@ -28,15 +23,9 @@ export interface Dialect {
   readonly startsFirstAlone?: boolean;
   /** The agent reports the tokens of a prompt's last model call only, not of the whole prompt. */
   readonly countsLastCall?: boolean;
-  /**
-   * Reads one model call's usage so far from a notification of this vendor; null if the notification has
-   * none.
-   */
+  /** Reads a model call's usage so far from this vendor's notification; null if the notification has none. */
   readonly callUsage?: (method: string, params: unknown) => CallUsage | null;
-  /**
-   * Reads from a notification of this vendor that a model call is retried; null if the notification reports
-   * no retry.
-   */
+  /** Reads from this vendor's notification that a model call is retried; null if none is retried. */
   readonly retrying?: (method: string, params: unknown) => Retrying | null;
   /** Recognises calls of Kinfold's tools. */
   readonly ownTool?: OwnTool;
@@ -68,10 +57,7 @@ export interface LoadHabit {
   /** How long to wait before this session may be loaded. */
   readonly waitMs?: (agentSessionId: string, cwd: string) => number;
   readonly waitMaxMs?: number;
-  /**
-   * Set for an agent that answers a load before its replay is complete. The replay ends after this long
-   * without an update.
-   */
+  /** Set if an agent answers a load during the replay. The replay ends after this long without an update. */
   readonly replayQuietMs?: number;
   /** A load that takes longer is abandoned and retried in a new process. */
   readonly limitMs?: number;

@@ -25,10 +25,7 @@ export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen |
   return bounded(until ?? now + UNKNOWN_MS, now);
 }
 
-/**
- * Reads the usage limit that Claude's adapter reports with its token counts. The adapter's errors have no
- * field for it.
- */
+/** Reads the usage limit that Claude's adapter sends with token counts. The adapter's errors lack a limit. */
 export function limitSeen(meta: unknown): LimitSeen | null {
   const info = fieldsOf(meta)["_claude/rateLimit"];
   if (!isFields(info)) return null;

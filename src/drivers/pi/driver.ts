@@ -126,9 +126,7 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
   };
 }
 
-/**
- * pi also reads keys from many variables, so without this file we cannot know whether a person is signed in.
- */
+/** pi also reads keys from many variables, so without this file we cannot know if a person is signed in. */
 function isSignedIn(): boolean | null {
   return existsSync(join(homedir(), ".pi", "agent", "auth.json")) ? true : null;
 }

@@ -8,10 +8,7 @@ import type { OpenRequest } from "../port.ts";
 type OnUnmarked = NonNullable<OpenRequest["onUnmarked"]>;
 
 export interface DescendantWatch {
-  /**
-   * Scans now. Called before an agent is asked to end, because a child that has lost its parent may be
-   * impossible to find.
-   */
+  /** Scans now. Called before an agent is asked to end: an orphaned child may be impossible to find. */
   scan(): Promise<void>;
   /** Scans at short intervals from now on, because the agent is about to end. */
   scanOften(): void;
@@ -39,10 +36,7 @@ export function watchDescendants(tree: ProcessTree, onUnmarked: OnUnmarked): Des
   };
 }
 
-/**
- * Returns the pids of all processes remembered below running agents. The server uses them to recognise
- * requests from agents.
- */
+/** Returns the pids remembered below running agents. The server uses them to recognise agents' requests. */
 export function rememberedPids(): ReadonlySet<number> {
   return new Set([...trees].flatMap(({ tree }) => [...tree.seen.keys()]));
 }

@@ -25,10 +25,7 @@ createInterface({ input: process.stdin })
   })
   .on("close", () => void end());
 
-/**
- * Kills twice, because the daemon may have died just after it created a process, before that process had its
- * marker.
- */
+/** Kills twice, because the daemon may have died just after creating a process that had no marker yet. */
 async function end(): Promise<void> {
   const leaseIds = new Set(guarded.keys());
   const remembered = [...guarded.values()].flat();

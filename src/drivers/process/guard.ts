@@ -7,10 +7,7 @@ import type { Log } from "../../log.ts";
 import type { RememberedProcess } from "../../system/process.ts";
 
 export interface Guard {
-  /**
-   * Called before a process is created. From then on every process with this marker dies when the daemon
-   * dies.
-   */
+  /** Called before a process is created. From then on, processes with this marker die with the daemon. */
   add(leaseId: string): void;
   /** Replaces the list of processes that lack the marker, so that the guard kills them too. */
   remember(leaseId: string, processes: readonly RememberedProcess[]): void;
@@ -78,10 +75,7 @@ function rememberLine(leaseId: string, processes: readonly RememberedProcess[]):
   return `remember ${leaseId} ${JSON.stringify(processes)}`;
 }
 
-/**
- * Passes the leases as arguments, so that the guard knows them even if the daemon dies before it writes a
- * line.
- */
+/** Passes the leases as arguments: the guard knows them even if the daemon dies before it writes a line. */
 function spawnGuard(guarded: readonly string[]): ChildProcess {
   const path = fileURLToPath(new URL(`./guard-process${extname(import.meta.url)}`, import.meta.url));
   const child = spawn(process.execPath, [path, ...guarded], {

@@ -42,9 +42,7 @@ export abstract class ProcessHandle implements AgentHandle {
     return this.process.descendants();
   }
 
-  /**
-   * Cancels the prompt, closes the input, then sends a signal. Each step gets a share of the grace period.
-   */
+  /** Cancels the prompt, closes the input, then sends a signal. Each step gets a share of the grace time. */
   async #endOrderly(graceMs: number): Promise<void> {
     const running = this.running();
     if (running !== null) {

@@ -8,10 +8,7 @@ export interface LineLimits {
   readonly stringBytesMax: number;
   /** The limit of the line as received. A program that writes a longer line is not a usable agent. */
   readonly rawBytesMax: number;
-  /**
-   * The limit of the line after cuts. Once a line has exceeded it, every further string is cut to
-   * `SHORT_BYTES`.
-   */
+  /** The limit of the line after cuts. Beyond the limit, every further string is cut to `SHORT_BYTES`. */
   readonly lineBytesMax: number;
   /** The limit of values and keys together. */
   readonly partsMax: number;
@@ -199,10 +196,7 @@ export async function* readLines(
   if (line.bytes > 0) yield line.take();
 }
 
-/**
- * Returns a function whose result is awaited after each line. It lets the event loop run when a time slice is
- * over.
- */
+/** Returns a function to await after each line. It lets the event loop run when a time slice is over. */
 export function pacer(): () => Promise<void> | null {
   let since = performance.now();
   return () => {

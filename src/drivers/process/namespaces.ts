@@ -58,10 +58,7 @@ export function insideNamespaces(
   return [...dying, ...unshared, ...init, ...cover, "--", ...weaker, ...command];
 }
 
-/**
- * Returns arguments for `INIT`: the covered folder, then each path inside it that stays accessible, preceded
- * by `ro` or `rw`.
- */
+/** Returns arguments for `INIT`: the covered folder, then `ro` or `rw` before each accessible path inside. */
 function coverOf({ folder, readable, writable }: Hidden): string[] {
   const open = (how: string, paths: readonly string[]): string[] =>
     paths.flatMap((path) => [how, relative(folder, path)]);

@@ -39,18 +39,13 @@ export interface AgentProcess {
   readonly identity: ProcessIdentity;
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /**
-   * Resolves when the process has ended. Descendants may still run at that time, but they are being ended.
-   */
+  /** Resolves when the process has ended. Descendants may still run then, but they are being ended. */
   readonly exited: Promise<AgentExit>;
   descendants(): Promise<ProcessIdentity[]>;
   /** Remembers the processes that run now, so that the agent's helpers do not count as background work. */
   noteBaseline(): void;
   background(since: number): Promise<boolean>;
-  /**
-   * Remembers the descendants. Called before the agent may end a command, because the command's orphans
-   * cannot be found later.
-   */
+  /** Remembers the descendants. Called before the agent may end a command: orphans cannot be found later. */
   noteDescendants(): Promise<void>;
   /** Closes the input, which most agents take as a request to exit. Remembers the descendants first. */
   endInput(): Promise<void>;
@@ -151,10 +146,7 @@ async function endUnadmitted(begun: Begun | null, { spec, guard }: Start): Promi
   guard.release(spec.leaseId);
 }
 
-/**
- * Hides Kinfold's home, except the adapters, the sim agent's sessions, and the working folder if it is inside
- * the home.
- */
+/** Hides Kinfold's home, except the adapters, the sim agent's sessions and a working folder inside it. */
 function hiddenFrom(cwd: string, home: string | undefined): Hidden | null {
   if (home === undefined || !existsSync(home)) return null;
   const folder = realpathSync(home);
@@ -223,10 +215,7 @@ function agentProcess(child: Child, { spec, sandbox, guard }: Start): AgentProce
   };
 }
 
-/**
- * The guard finds only processes with the marker. So the guard and the caller get a list of the processes
- * without it.
- */
+/** The guard finds only marked processes, so the guard and the caller get a list of unmarked processes. */
 function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): DescendantWatch {
   return watchDescendants(tree, (processes) => {
     guard.remember(spec.leaseId, processes);

@@ -91,9 +91,7 @@ function hide({ folder, readable, writable }: Hidden): string[] {
   ];
 }
 
-/**
- * Root keeps its capabilities inside bubblewrap, so this drops those with which it could remove the cover.
- */
+/** Root keeps its capabilities inside bubblewrap, so this drops those that could remove the cover. */
 function capabilities(): string[] {
   if (process.getuid?.() !== 0) return [];
   return OPENING.flatMap((name) => ["--cap-drop", `CAP_${name.toUpperCase()}`]);
@@ -140,10 +138,7 @@ async function probeNamespaces(): Promise<Found> {
   return tried({ kind: "namespaces", tools: { unshare, setpriv, mount } }, "unshare");
 }
 
-/**
- * Tests the sandbox with a command that fails if it sees a file in a covered folder or shares our PID
- * namespace.
- */
+/** Tests the sandbox: the command fails if it sees a file in a covered folder or shares our PID namespace. */
 async function tried(sandbox: Exclude<Sandbox, { kind: "none" | "guard" }>, name: string): Promise<Found> {
   const folder = await mkdtemp(join(tmpdir(), "kinfold-probe-"));
   try {

@@ -11,10 +11,7 @@ export interface ToolReply {
   readonly ok: boolean;
 }
 
-/**
- * Implements only as much of streamable HTTP as a tool call needs. Loads no other code of Kinfold, to start
- * quickly.
- */
+/** Implements only what a tool call needs of streamable HTTP. Loads no other Kinfold code, to start fast. */
 export class McpClient {
   readonly #server: McpServer;
   #opening: Promise<void> | null = null;

@@ -153,10 +153,7 @@ export class AcpStage implements Stage {
     return reply.outcome.optionId === "yes";
   }
 
-  /**
-   * The cost is the session's total, as ACP requires. The prompt's tokens are in `_meta`, where some vendors
-   * put them.
-   */
+  /** The cost is the session's total, as in ACP. The prompt's tokens are in `_meta`, as with some vendors. */
   async usage(used: Used, signal: AbortSignal): Promise<void> {
     const { input: inputTokens, output: outputTokens } = used;
     this.#update({

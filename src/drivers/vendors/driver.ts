@@ -62,9 +62,7 @@ export interface Found {
   readonly howToInstall: string | null;
 }
 
-/**
- * Searches anew at every call, because the program or the adapter may have been installed in the meantime.
- */
+/** Searches anew at every call, because the program or the adapter may have been installed meanwhile. */
 export function findVendor(vendor: Vendor, options: Pick<VendorOptions, "home" | "own">): Found {
   const path = process.env["PATH"];
   const program = findCommand(vendor.program, path);
@@ -154,10 +152,7 @@ function launchOf(
   };
 }
 
-/**
- * Returns Kinfold's home. If the session works inside an entry of the home, returns all other entries
- * instead.
- */
+/** Returns Kinfold's home, or all other entries of the home if the session works inside one entry. */
 function closedTo(cwd: string, home: string): string[] {
   if (cwd === home || !isInside(cwd, home)) return [home];
   const [own] = relative(home, cwd).split(sep);

@@ -2,10 +2,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileS
 import { basename, dirname, join } from "node:path";
 import { type Fields, fieldsOf } from "../../text/fields.ts";
 
-/**
- * Caches programs' versions by path, modification time and size, because some programs take a second to
- * report a version.
- */
+/** Caches versions by path, modification time and size, because some programs take a second to report one. */
 export class Versions {
   readonly #file: string;
   #known: Record<string, Known> | null = null;

@@ -6,9 +6,7 @@ import type { EngineDeps } from "../deps.ts";
 import { retryWrite } from "../retry-write.ts";
 import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
 
-/**
- * The right of one agent process to write for its session, until a lease with a higher fence is committed.
- */
+/** The right of one agent process to write for its session until a lease with a higher fence is committed. */
 export interface ProcessLease extends ProcessFence {
   readonly id: string;
   readonly token: string;
@@ -57,10 +55,7 @@ interface Order {
   readonly isWanted: () => boolean;
 }
 
-/**
- * Returns callbacks that start an agent's process under the lock of its tree and record it in the lease's
- * row.
- */
+/** Returns callbacks that start an agent's process under its tree's lock and record it in the lease's row. */
 export function leaseRow(
   deps: EngineDeps,
   order: Order,

@@ -133,10 +133,7 @@ export class AgentSlot {
     return this.#exited.has(agent);
   }
 
-  /**
-   * Whether the process has received a prompt. Only its first prompt carries the context from
-   * `firstPromptContext`.
-   */
+  /** Whether the process was prompted. Only its first prompt has the context from `firstPromptContext`. */
   wasPrompted(agent: AgentHandle): boolean {
     return this.#prompted.has(agent);
   }
@@ -151,9 +148,7 @@ export class AgentSlot {
     this.#apply({ type: "exited", agent });
   }
 
-  /**
-   * Begins a turn whose row is written. Returns null if the slot is gone; recovery then takes over the turn.
-   */
+  /** Begins a turn whose row is written. Returns null if the slot is gone: recovery takes over the turn. */
   begin(turn: TurnRecord): Recorder | null {
     const recorder = this.#recorderOf(turn);
     return this.#apply({ type: "begin", turn: recorder }) ? recorder : null;
@@ -231,9 +226,7 @@ export class AgentSlot {
     return this.#ending;
   }
 
-  /**
-   * Watches a turn. An error in it is a bug of ours: the process is ended, and recovery takes over the turn.
-   */
+  /** Watches a turn. An error in it is our bug: the process is ended, and recovery takes over the turn. */
   follow(task: Promise<void>): void {
     this.#task = task.catch(async (error: unknown) => {
       const { log } = this.#runtime.deps;

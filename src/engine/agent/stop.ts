@@ -6,10 +6,7 @@ import { giveBackLease } from "./start.ts";
 
 const CUT_MS = 250;
 
-/**
- * Minimum interval between checks of an idle slot whose round is still open: the session waits for children
- * or background work.
- */
+/** Minimum interval between checks of an idle slot whose session waits for children or background work. */
 const OPEN_MS = 1_000;
 
 /** Returns for how many more milliseconds an idle process is kept. The time starts when the round closes. */
@@ -48,10 +45,7 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
   return left;
 }
 
-/**
- * Kills an agent that is still starting. It cannot be asked to stop yet, so its processes are found by the
- * lease's marker.
- */
+/** Kills an agent that is still starting. It cannot be asked to stop yet, so the lease's marker finds it. */
 async function cutStart(runtime: Runtime, { starting, lease }: AgentSlot): Promise<readonly LeftProcess[]> {
   let left: readonly LeftProcess[] = [];
   let isDone = starting === null;

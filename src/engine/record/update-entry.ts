@@ -17,9 +17,7 @@ type Update = Exclude<
   { kind: "text" | "thought" | "fragment" | "usage" | "modelCall" | "retrying" }
 >;
 
-/**
- * Converts an update to an entry within the length limits, and estimates the entry's length in characters.
- */
+/** Converts an update to an entry within the length limits, and estimates the entry's character count. */
 export function entryOfUpdate(
   update: Update,
   of: { turnId: string; at: number },

@@ -75,9 +75,7 @@ async function reapLeases(runtime: Runtime): Promise<void> {
     await dropLease(runtime, lease, (await reaper.reap([lease.id], lease.descendants)).left);
 }
 
-/**
- * Handles items in parallel batches, so that their writes share commits and do not each wait for the disk.
- */
+/** Handles items in parallel batches, so their writes share commits and do not each wait for the disk. */
 async function together<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   for (let at = 0; at < items.length; at += TOGETHER) {
     await Promise.all(items.slice(at, at + TOGETHER).map(work));

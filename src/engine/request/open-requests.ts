@@ -28,10 +28,7 @@ export class OpenRequests {
     return this.#waiting.size + this.#raising;
   }
 
-  /**
-   * Counts a request as open while `raise` writes it, so that requests that arrive meanwhile cannot exceed
-   * the limit.
-   */
+  /** Counts a request as open while `raise` writes it, so other new requests cannot exceed the limit. */
   async raising<T>(raise: () => Promise<T>): Promise<T> {
     this.#raising += 1;
     try {

@@ -4,9 +4,7 @@ import { admitAnswer } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord } from "../../store/port/store.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 
-/**
- * Makes the payload of a plan review. A plan that is only a list becomes steps; any other is kept as text.
- */
+/** Makes the payload of a plan review. A plan that is only a list becomes steps; others are kept as text. */
 export function planPayload(
   plan: AgentRequest & { kind: "plan" },
   session: SessionRecord,

@@ -7,10 +7,7 @@ import { endTurn, type TurnEnd } from "./settle.ts";
 import { openRound } from "../../kernel/admit.ts";
 import { newTurn } from "./claim.ts";
 
-/**
- * An agent does not report the end of work that it does outside a prompt. This long without an update counts
- * as the end.
- */
+/** Agents do not report the end of work outside a prompt. This long without an update counts as the end. */
 const QUIET_MS = 1_500;
 
 /** Updates that do not count as work. */

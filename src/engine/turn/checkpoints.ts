@@ -6,10 +6,7 @@ import { firstChars } from "../../text/fence.ts";
 
 const SUMMARY_CHARS_MAX = 20_000;
 
-/**
- * Stores the summary that an agent made when it compacted its conversation, as a checkpoint at the
- * compaction's entry.
- */
+/** Stores an agent's summary of its compacted conversation as a checkpoint at the compaction's entry. */
 export async function keepCompactions(
   tx: Tx,
   turn: TurnRecord,

@@ -212,10 +212,7 @@ export async function appendMessages(
   }
 }
 
-/**
- * Marks a message as landed. Adds the missing entry of a steered message whose agent died before it
- * acknowledged the steer.
- */
+/** Marks a message as landed. Adds a steered message's entry if the agent died before acknowledging it. */
 export async function landInTranscript(tx: Tx, message: MessageRecord, now: number): Promise<void> {
   const isInPrompt = message.carrier === "prompt" || message.carrier === "steer";
   if (isInPrompt && message.entryIndex === null && message.turnId !== null) {

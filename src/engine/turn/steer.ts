@@ -13,9 +13,7 @@ export async function steerQueued(runtime: Runtime, slot: AgentSlot): Promise<vo
   if (slot.recorder !== null) await slot.steer(() => steerAll(runtime, slot));
 }
 
-/**
- * Ends steering before a turn settles: sends no further message, and waits a moment for the one in progress.
- */
+/** Ends steering before a turn settles: sends no further message, and waits briefly for the current one. */
 export async function endSteering(slot: AgentSlot, recorder: Recorder): Promise<void> {
   recorder.isOver = true;
   await slot.steered(ACK_MS);

@@ -8,10 +8,7 @@ export interface ByteFile {
   /** Changes when another file takes the same path. */
   readonly identity: string;
   readonly sizeBytes: number;
-  /**
-   * Returns the number of bytes read, which may be less than the buffer's length. Returns 0 beyond the end of
-   * the file.
-   */
+  /** Returns the number of bytes read, which may not fill the buffer. Returns 0 beyond the file's end. */
   read(into: Buffer, offset: number): Promise<number>;
   close(): Promise<void>;
 }

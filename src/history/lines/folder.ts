@@ -66,10 +66,7 @@ export async function foldersIn(scan: Scan, folder: string): Promise<string[]> {
   return entries.filter((_, index) => are[index]).map(({ name }) => join(folder, name));
 }
 
-/**
- * Returns a key that is not in use yet. If another file has the same id (a copied session), the path is added
- * to the key.
- */
+/** Returns an unused key. If another file has the same id (a copied session), adds the path to the key. */
 export function newKey(scan: Scan, id: string, path: string): string {
   const key = `${scan.format}:${id}`;
   const own = scan.keys.has(key) ? `${key}@${path.slice(scan.root.length + 1)}` : key;

@@ -12,10 +12,7 @@ export interface Row {
   readonly offset: number;
 }
 
-/**
- * Where reading stopped. The inode and a hash of the bytes before the position prove that the file has only
- * grown.
- */
+/** Where reading stopped. The inode and a hash of the preceding bytes prove that the file has only grown. */
 export interface LinePosition {
   readonly identity: string;
   readonly offset: number;

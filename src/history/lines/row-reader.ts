@@ -32,9 +32,7 @@ export interface Fold<Notes> {
   readonly entries: HistoryEntry[];
   readonly leftBehind: LeftBehind[];
   readonly textMax: number;
-  /**
-   * Set when a row completes an entry that began in an earlier row. The value is that earlier row's offset.
-   */
+  /** The offset of the earlier row where an entry began. Set when a later row completes that entry. */
   heldFrom: number | null;
 }
 
@@ -46,14 +44,9 @@ export interface RowFormat<Notes> {
   begin(found: FoundSession): { facts: SessionFacts; notes: Notes };
   /** If this method throws, the row is counted as a bad line with the error's message. */
   foldRow(fold: Fold<Notes>, row: Row): void;
-  /**
-   * Called where rows in the middle of a file were skipped. Calls or turns that were open before the gap may
-   * have ended in it.
-   */
+  /** Called where rows inside a file were skipped. Calls or turns open before may have ended in the gap. */
   gap?(fold: Fold<Notes>): void;
-  /**
-   * Called at the end of every page except the last. An entry that is still held back is then given as it is.
-   */
+  /** Called at the end of every page except the last. An entry that is still held back is given as it is. */
   endPage?(fold: Fold<Notes>): void;
   /** Called at the end of each batch to read the files beside the transcript. Must not throw. */
   foldSidecars?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;

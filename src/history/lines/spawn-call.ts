@@ -25,10 +25,7 @@ export function newResult(
   return { durationMs: null, tokens: null, toolUseCount: null, ...result };
 }
 
-/**
- * Called when the session says something new or is prompted again. Results that are still missing will not
- * arrive any more.
- */
+/** Called when the session says something new or gets a prompt. Missing results will no longer arrive. */
 export function movedOn({ facts, notes }: { facts: SessionFacts; notes: { unanswered: string[] } }): void {
   if (notes.unanswered.length === 0) return;
   const ids = new Set(notes.unanswered);

@@ -10,9 +10,7 @@ import {
 } from "./status.ts";
 
 export interface FamilyMember {
-  /**
-   * `FoundSession.key`. For a sub-agent inside another session's file, `#` and the sub-agent's id are added.
-   */
+  /** `FoundSession.key`. For a sub-agent inside another session's file, `#` and the sub-agent's id follow. */
   readonly key: string;
   readonly facts: SessionFacts;
 }
@@ -28,9 +26,7 @@ export interface FamilyInput {
 
 export interface FamilyAgent {
   readonly key: string | null;
-  /**
-   * The key of the session or sub-agent that started this one; null only when the starter's files are gone.
-   */
+  /** The key of the session or sub-agent that started this one; null only if the starter's files are gone. */
   readonly parentKey: string | null;
   /** How the link to the parent was proven, or a note that no link was found. */
   readonly link: string;
@@ -106,10 +102,7 @@ interface Link {
 }
 type Finder = (child: FamilyMember, taken: ReadonlySet<Placed>) => Link | null;
 
-/**
- * The ways to find a child's call, strongest first. Each way is tried for all children before the next way is
- * tried.
- */
+/** The ways to find a child's call, strongest first. Each way is tried for all children before the next. */
 function finders(all: readonly FamilyMember[], calls: readonly Placed[]): Finder[] {
   const byCallId = firstOf(calls, ({ call }) => call.callId);
   const byAgentId = firstOf(calls, ({ call }) => call.agentId);

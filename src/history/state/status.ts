@@ -209,10 +209,7 @@ function isHeld(evidence: SubagentEvidence): boolean {
   return root.alive === true && !isBefore(facts?.lastAt ?? null, root) && !isAbandoned(evidence);
 }
 
-/**
- * Whether the parent waited for this sub-agent and has stopped waiting. A parent does not wait for background
- * work.
- */
+/** Whether the parent stopped waiting for this sub-agent. A parent does not wait for background work. */
 function isAbandoned({ call, parentIsOver }: SubagentEvidence): boolean {
   if (call === null || call.background || call.result !== null) return false;
   return call.movedOn || parentIsOver;

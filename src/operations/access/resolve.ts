@@ -32,10 +32,7 @@ export async function resolveInScope(
   return one(deps, caller, { self, ref, visible: await candidates(deps, caller, { self, ref }) });
 }
 
-/**
- * Returns whether a caller may open a session that it can see. A session may open only sessions of its own
- * tree.
- */
+/** Returns whether a caller may open a session it can see. A session may open only sessions of its tree. */
 export function isFamily(self: SessionRecord | null, session: { rootId: string }): boolean {
   return self === null || session.rootId === self.rootId;
 }
@@ -112,9 +109,7 @@ export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: 
   return false;
 }
 
-/**
- * Refuses a session that acts on anything but its descendants. A person or an API key may act on any session.
- */
+/** Refuses a session that acts outside its descendants. A person or an API key may act on any session. */
 export async function requireBelow(
   deps: OperationDeps,
   caller: CallerContext,

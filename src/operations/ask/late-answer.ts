@@ -20,10 +20,7 @@ function wordsOf({ callerId, action, response, answers }: Answer): string {
   return JSON.stringify(redactBriefly([callerId, action, response, answers]));
 }
 
-/**
- * Returns why a trigger can no longer be answered: who answered what, or which trigger asks the same question
- * again.
- */
+/** Returns why a trigger can no longer be answered: who answered what, or which trigger asks again. */
 export async function tooLate(reads: Pick<Reads, "triggers">, trigger: TriggerRecord): Promise<Refusal> {
   const { status } = trigger;
   if (status === "withdrawn") return withdrawn(await successorOf(reads, trigger), status);

@@ -69,9 +69,7 @@ async function whatBecame(
   return `${who} has been given more work since; it goes on and was not closed.`;
 }
 
-/**
- * Passes a question on to the person in a second trigger. An answer to one of the two triggers answers both.
- */
+/** Passes a question on to the person in a second trigger. An answer to either trigger answers both. */
 export const escalate: Handler<"escalate"> = async (deps, caller, { input }) => {
   const trigger = await findTrigger(deps, caller, input.id);
   const asker = await requireAsker(deps, caller, trigger);

@@ -97,9 +97,7 @@ class Follow {
     this.#sent.set(this.#rootId, numberOf(second ?? "", row?.seq ?? 0));
   }
 
-  /**
-   * Returns the events and fragments since the last call. Over one tree each event comes with its own cursor.
-   */
+  /** Returns the events and fragments since the last call. Over one tree, each event has its own cursor. */
   async next(fragments: Fragment[]): Promise<FeedBatch[]> {
     const before = this.#xmin;
     const { xmin } = await this.#deps.store.feed.point();

@@ -130,10 +130,7 @@ export const list: Handler<"list"> = async (deps, caller, { input }) => {
   return { sessions: wanted, cursor: isMore ? `${last.createdAt}.${last.id}` : null };
 };
 
-/**
- * Shows only that a session of another family exists, and its state. Leaves out everything said to it or by
- * it.
- */
+/** Shows only the existence and state of another family's session, nothing that was said to it or by it. */
 function outline(view: Session): Session {
   const { state, confidence, at } = view.evidence;
   return {

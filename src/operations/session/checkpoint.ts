@@ -8,10 +8,7 @@ import { requireBelow, resolve } from "../access/resolve.ts";
 import { callerSession, writeAs } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
-/**
- * Saves facts for the session's children and for its own later turns. A constraint applies until it is
- * withdrawn.
- */
+/** Saves facts for the session's children and its later turns. A constraint applies until it is withdrawn. */
 export const checkpoint: Handler<"checkpoint"> = async (deps, caller, { input }) => {
   const self = callerSession(caller);
   const session = input.id === undefined ? self : await resolve(deps, caller, input.id);
@@ -55,9 +52,7 @@ export const checkpoint: Handler<"checkpoint"> = async (deps, caller, { input })
   });
 };
 
-/**
- * Refuses a constraint whose name looks like that of a secret, because its text would be redacted and lost.
- */
+/** Refuses a constraint whose name looks like a secret's, because its text would be redacted and lost. */
 function refuseSecretNames(constraints: Readonly<Record<string, string>>): void {
   const name = Object.keys(constraints).find((each) => {
     const text = constraints[each] ?? "";

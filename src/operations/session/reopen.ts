@@ -30,10 +30,7 @@ function refuseOtherEnds(session: SessionRecord): void {
   );
 }
 
-/**
- * Refuses while a process of the session still runs, because its old turn would settle in the reopened
- * session.
- */
+/** Refuses while a process of the session runs, because its old turn would settle in the reopened session. */
 async function refuseStopping(tx: Tx, session: SessionRecord): Promise<void> {
   const { stopping, left } = await stopReport(tx, [session]);
   if (stopping.length === 0 && left.length === 0) return;

@@ -206,9 +206,7 @@ export async function decideFolder(
   });
 }
 
-/**
- * Returns the allowed folders of the parent or of the API key if this folder is outside of them, else null.
- */
+/** Returns the allowed folders of the parent or the API key if this folder is outside them, else null. */
 function outsideOf(real: string, { parent, key }: Under): readonly string[] | null {
   const lists = [parent?.effective.roots, key?.roots].filter((each) => each != null);
   return lists.find((each) => !isWithin(real, each)) ?? null;

@@ -10,10 +10,7 @@ import { until } from "../wait/until.ts";
 
 type Inherit = Effective["inherit"];
 
-/**
- * Returns what a child inherits. Refuses an impossible request and says what is possible. A root has no
- * parent to inherit from.
- */
+/** Returns what a child inherits; a root has no parent. Refuses the impossible and says what is possible. */
 export async function decideInherit(
   deps: OperationDeps,
   of: { asked: Inherit | undefined; profile: Profile; parent: SessionRecord | null; agent: Agent },

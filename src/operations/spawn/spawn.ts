@@ -74,10 +74,7 @@ export const create: Handler<"create"> = async (deps, caller, { input }) => {
   return spawnReply(deps, row, { existing: false, bytes: 0, asked: "none" });
 };
 
-/**
- * Returns the scope of a new root, or null if none is set. An API key with a scope may start roots only in
- * that scope.
- */
+/** Returns a new root's scope, or null if none is set. A scoped API key starts roots only in its scope. */
 function scopeFor(caller: CallerContext, asked: string | undefined): string | null {
   if (caller.kind !== "outside" || caller.scope === null) return asked ?? null;
   if (asked === undefined || asked === caller.scope) return caller.scope;

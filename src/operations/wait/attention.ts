@@ -29,10 +29,7 @@ export async function asking(
   return [...fresh, ...(await parkedBelow(deps, self, of))];
 }
 
-/**
- * Returns the errors of parked sessions, among these sessions and their descendants, that the caller has not
- * received yet.
- */
+/** Returns errors the caller has not received yet, of parked sessions among these and their descendants. */
 async function parkedBelow(
   deps: OperationDeps,
   self: SessionRecord,

@@ -19,10 +19,7 @@ export async function replyCarrier(
   return session?.origin === "attached" && session.fence === caller.fence ? { turnId: null } : null;
 }
 
-/**
- * Takes a message from the inbox into this reply. Returns false if the message was taken before or the reply
- * may carry none.
- */
+/** Takes a message into this reply. Returns false if it was taken before or the reply may carry none. */
 export async function takeIntoReply(
   tx: Tx,
   { id, sessionId }: MessageRecord,

@@ -100,10 +100,7 @@ function callbackOf(callback: unknown): Fields {
   return typeof callback === "boolean" ? { enabled: callback } : {};
 }
 
-/**
- * Converts a single `session_id`, the source design's form of a wait. This form has its own replies and
- * errors.
- */
+/** Converts a single `session_id`, the source design's form of a wait with its own replies and errors. */
 function withSourceForm({ one, ...input }: Fields): Fields {
   if (one === undefined) return input;
   if (input.ids !== undefined) throw new Refusal("invalid_input", "Give ids or session_id, not both.");
@@ -145,10 +142,7 @@ export function mayBlock(toolName: string): boolean {
   return row?.blocks === true;
 }
 
-/**
- * Returns whether this is the source design's name for a spawn. A child spawned by that name inherits
- * nothing.
- */
+/** Whether this is the source design's name for a spawn. A child spawned by that name inherits nothing. */
 export function isAlias(toolName: string): boolean {
   return toolName === ALIAS_WORDS.name;
 }
@@ -174,10 +168,7 @@ function fold(key: string): string {
   return key.toLowerCase().replaceAll("_", "");
 }
 
-/**
- * Renames the keys of an object to the names of their fields. Keeps unknown keys, so that the contract
- * refuses them.
- */
+/** Renames an object's keys to their fields' names. Keeps unknown keys, so the contract refuses them. */
 function renamed(value: Fields, names: Names): Fields {
   const given = Object.entries(value).filter(([, item]) => item !== null && item !== undefined);
   return Object.fromEntries(given.map(([key, item]) => [names.get(fold(key)) ?? key, item]));

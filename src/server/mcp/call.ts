@@ -24,10 +24,7 @@ export interface ToolCall {
   readonly log: Log;
   readonly request: HttpRequest;
   readonly clientName: string | null;
-  /**
-   * Whether the daemon can wake the caller with a message. If not, messages reach it only in replies to its
-   * calls.
-   */
+  /** Whether the daemon can wake the caller with a message. If not, only replies to calls carry messages. */
   readonly isWakeable: boolean;
   readonly tool: string;
   readonly args: Record<string, unknown>;
@@ -173,10 +170,7 @@ function wait(call: ToolCall, input: InputOf<"waitChildren">): Promise<Ran> {
   return blocked(call, answer, (output, unread) => waitReply(output, { unread, ...more }));
 }
 
-/**
- * Blocks for as long as the client allows, and sends progress. If the reply does not arrive, its messages go
- * back to the inbox.
- */
+/** Waits as long as the client allows, and sends progress. Messages of a lost reply return to the inbox. */
 async function blocked<T extends { readonly taken: readonly string[] }>(
   call: ToolCall,
   answer: (capMs: number) => Promise<T>,

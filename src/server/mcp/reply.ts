@@ -13,10 +13,7 @@ import { randomBytes } from "node:crypto";
 /** The size limit of a whole reply: every client shows at least this much uncut. */
 export const REPLY_BYTES_MAX = 24 * 1024;
 
-/**
- * Line 1 is a JSON object with only the daemon's words and ids. Everything that people or agents wrote comes
- * below it.
- */
+/** Line 1 is a JSON object with only the daemon's words and ids. What people or agents wrote comes below. */
 export function reply(head: object, ...lines: readonly string[]): string {
   const text = [JSON.stringify(head), ...lines.filter((line) => line !== "")].join("\n");
   return shorten(text, REPLY_BYTES_MAX, "\n[cut]");
@@ -188,10 +185,7 @@ export function shorten(text: string, bytesMax: number, mark: string): string {
   return firstBytes(text, bytesMax - byteLength(mark)) + mark;
 }
 
-/**
- * Cuts a child's report but keeps its closing tag; without the tag, the text that follows would seem part of
- * the report.
- */
+/** Cuts a child's report but keeps its closing tag. Without it, later text would seem part of the report. */
 export function fitBlock(block: string, bytesMax: number, rest: string): string {
   const bytes = byteLength(block);
   if (bytes <= bytesMax) return block;
@@ -207,9 +201,6 @@ export function shareOf(count: number): number {
   return Math.min(RESULT_BYTES_MAX, Math.floor(RESULTS_BYTES_MAX / Math.max(1, count)));
 }
 
-/**
- * The limit for all results of one reply together. The rest of the reply is for line 1, names and the next
- * step.
- */
+/** The limit for all results of one reply. The rest of the reply is for line 1, names and the next step. */
 const RESULTS_BYTES_MAX = 20 * 1024;
 const RESULT_BYTES_MAX = 4 * 1024;

@@ -139,10 +139,7 @@ export type NewHistory = Omit<
 >;
 
 export interface HistoryWrites {
-  /**
-   * Returns the row's number. Replaces a row of kind `empty` or `excluded`; any other existing row stays
-   * unchanged.
-   */
+  /** Returns the row's number. Replaces an `empty` or `excluded` row; any other row stays unchanged. */
   add(record: NewHistory): Promise<number>;
   patch(no: number, patch: Partial<HistoryRecord>): Promise<void>;
   /**

@@ -75,9 +75,7 @@ export const SESSION = {
   backgroundUntil: maybe(number()),
   /** Why nothing is taken from its inbox: a vendor's usage limit, or no budget left to reserve. */
   parked: maybe(json<Parked>()),
-  /**
-   * Time that does not count against the open round's time limit: the machine slept, or the daemon was down.
-   */
+  /** Time that does not count against the open round's limit: the machine slept, or the daemon was down. */
   pausedMs: number(),
   evidence: json<Evidence>(),
   agentSessionId: maybe(word()),
@@ -253,9 +251,7 @@ export const CHECKPOINT = {
 };
 export type CheckpointRecord = RecordOf<typeof CHECKPOINT>;
 
-/**
- * A runner's right to a session, for one agent process. Its id is the marker in that process's environment.
- */
+/** A runner's right to a session for one agent process, whose environment has the lease's id as marker. */
 export const LEASE = {
   id: word(),
   sessionId: word(),
@@ -284,10 +280,7 @@ export const TOKEN = {
   /** Only for an API key: what it may do, and in which scope; null means everything. */
   can: maybe(jsonList<TokenRight>()),
   scope: maybe(word()),
-  /**
-   * Only for an API key: the highest permission of its sessions, and the folders they may work in; null means
-   * any.
-   */
+  /** Only for an API key: the highest permission and the folders of its sessions; null means any. */
   ceiling: maybe(word<Permission>()),
   roots: maybe(jsonList<string>()),
   createdAt: number(),

@@ -133,10 +133,7 @@ export type SessionName = Pick<SessionRecord, "id" | "shortId" | "name">;
 
 export interface SessionReads {
   byId(id: string): Promise<SessionRecord | null>;
-  /**
-   * Finds sessions by id, short id, name, or a prefix of an id of at least eight characters; newest first, at
-   * most ten.
-   */
+  /** Finds the ten newest sessions by id, short id, name or id prefix of at least eight characters. */
   byRef(ref: string, visible: Visible): Promise<SessionRecord[]>;
   byKey(caller: string, key: string): Promise<SessionRecord | null>;
   /** Finds sessions by the id that the agent itself uses, whatever their origin. */
@@ -389,10 +386,7 @@ export interface Nodes {
   /** Claims the node's row for this boot and publishes what its agents can do. */
   register(agents: readonly Agent[]): Promise<{ previousBoot: string | null }>;
   publish(agents: readonly Agent[]): Promise<void>;
-  /**
-   * Returns false if another boot has taken the row or the lease has expired: this node must then end its
-   * agents.
-   */
+  /** Returns false if another boot took the row or the lease expired: this node must then end its agents. */
   renew(): Promise<boolean>;
   byName(node: string): Promise<NodeRecord | null>;
 }

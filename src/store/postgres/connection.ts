@@ -20,10 +20,7 @@ const IDLE_MS = 30_000;
  * server's own statement timeout, so that a live server reports its timeout first.
  */
 const ANSWER_MS = 40_000;
-/**
- * These timeouts are longer than any legitimate statement takes. They free a tree's lock when something
- * hangs.
- */
+/** These timeouts exceed any legitimate statement's time. They free a tree's lock when something hangs. */
 const SETTINGS = [
   "-c synchronous_commit=on",
   "-c lock_timeout=10000",

@@ -20,10 +20,7 @@ interface WakeOptions {
   readonly heard: (commit: Commit) => void;
 }
 
-/**
- * Notifies other nodes of commits and listens for theirs. This is only advice: a lost notification costs one
- * poll.
- */
+/** Notifies other nodes of commits and listens for theirs. A lost notification costs only one poll. */
 export class Wakes {
   readonly #at: WakeOptions;
   readonly #channel: string;

@@ -5,10 +5,7 @@ import type { Query } from "../sql.ts";
 /** How a database stores entries together with their index, in one transaction. */
 export interface EntryIndex {
   insert(q: Query, records: readonly EntryRecord[], session: IndexedSession): Promise<void>;
-  /**
-   * Replaces the index rows of a session's entries in this range. Entries that are not indexed yet are
-   * skipped.
-   */
+  /** Replaces the index rows of a session's entries in this range. Skips entries that are not indexed yet. */
   replace(q: Query, entries: IndexedRange, session: IndexedSession): Promise<void>;
 }
 

@@ -21,10 +21,7 @@ const PAUSE_ALONE_MS = 1;
 /** Each write adds a part to the index; merging starts at this many. */
 const PARTS_MIN = 8;
 const MERGE_MS = 2;
-/**
- * From this many new parts on, merging takes longer steps to catch up, because each part slows every search
- * down.
- */
+/** From this many new parts on, merging takes longer steps to catch up: each part slows every search down. */
 const PARTS_MANY = 24;
 const MERGE_LONG_MS = 5;
 /** After this long without a write by others, the parts are merged into as few as possible. */

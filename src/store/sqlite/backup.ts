@@ -26,10 +26,7 @@ export async function backUp(path: string, target: string): Promise<{ bytes: num
   }
 }
 
-/**
- * Refuses an unusable target before anything is copied. Creates `part` as an empty file that only its owner
- * may read.
- */
+/** Refuses an unusable target before copying. Creates `part` as an empty file readable only by its owner. */
 function refuseBadTarget(target: string, part: string): void {
   try {
     const found = statSync(target, { throwIfNoEntry: false });

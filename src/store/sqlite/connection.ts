@@ -10,10 +10,7 @@ interface RowStatement extends Pick<StatementSync, "run"> {
   get(...params: readonly Param[]): Row | undefined;
 }
 
-/**
- * One connection to the file. Each method has done its work when it returns. It returns a promise only to fit
- * the interface.
- */
+/** One connection to the file. Each method works synchronously and returns a promise to fit the interface. */
 export class Connection implements Query {
   readonly db: DatabaseSync;
   readonly #path: string;

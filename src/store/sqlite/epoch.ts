@@ -48,10 +48,7 @@ export function openEpoch(
 
 const BEGUN = "epoch_begun";
 
-/**
- * Returns when this epoch began, or 0 if unknown. Rollout lines from before that time prove nothing about
- * this file.
- */
+/** Returns when this epoch began, or 0 if unknown. Older rollout lines prove nothing about this file. */
 export function epochBegun(db: DatabaseSync): number {
   return Number(db.prepare("SELECT value FROM meta WHERE key = ?").get(BEGUN)?.value ?? 0);
 }
@@ -65,10 +62,7 @@ export function markClean(db: DatabaseSync): void {
   putMeta(db, { clean: "1" });
 }
 
-/**
- * Marks a copy, so that opening it begins a new epoch: cursors issued after the copy was made are not valid
- * for it.
- */
+/** Marks a copy, so its opening begins a new epoch: cursors issued after the copy was made are not valid. */
 export function markRestored(db: DatabaseSync): void {
   // Without a write-ahead log, the copy is one file.
   db.exec("PRAGMA journal_mode = DELETE");

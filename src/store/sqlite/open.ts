@@ -47,16 +47,11 @@ const READER_CACHE_KB = 8_000;
 const OPENING_BUSY_MS = 5_000;
 /** Short, because it blocks the event loop; the write lane retries by itself. */
 const WRITER_BUSY_MS = 2;
-/**
- * Files up to `CHECK_BYTES` are checked at every opening; after an unclean end, files up to
- * `CHECK_UNCLEAN_BYTES`.
- */
+/** Every opening checks files up to `CHECK_BYTES`; after an unclean end, up to `CHECK_UNCLEAN_BYTES`. */
 const CHECK_BYTES = 8 * 1024 * 1024;
 const CHECK_UNCLEAN_BYTES = 256 * 1024 * 1024;
 
-/**
- * Opens the file exclusively and migrates it to the newest schema. Each kind of failure has a readable error.
- */
+/** Opens the file exclusively and migrates it to the newest schema. Each failure has a readable error. */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path } = options;
   try {
@@ -182,10 +177,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   }
 }
 
-/**
- * Records the clean end before the write-ahead log is removed, so that the missing log does not count as a
- * loss.
- */
+/** Records the clean end before the write-ahead log is removed, so its absence does not count as a loss. */
 function noteClosed(db: DatabaseSync, lock: Lock, log: Log): void {
   try {
     const xid = lastXid(db);

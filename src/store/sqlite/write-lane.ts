@@ -18,15 +18,9 @@ interface Waiting {
 /** A group of writes ends after this long, so that it does not block the event loop. */
 const GROUP_MS = 4;
 const GROUP_MAX = 256;
-/**
- * At most this many writers are answered per turn of the event loop, because each continues its work with the
- * answer.
- */
+/** At most this many writers are answered per event-loop turn: each continues its work with the answer. */
 const ANSWERS_PER_TURN = 8;
-/**
- * How long to wait for another program's lock, and the pause between tries. The wait does not block the event
- * loop.
- */
+/** How long to wait for another program's lock, and the pause between tries. Never blocks the event loop. */
 const BUSY_MS = 5_000;
 const BUSY_RETRY_MS = 10;
 
@@ -81,10 +75,7 @@ export class WriteLane {
     });
   }
 
-  /**
-   * Starts no further group of writes until the promise settles. Nothing is refused, and the event loop is
-   * not blocked.
-   */
+  /** Starts no further writes until the promise settles. Refuses nothing and never blocks the event loop. */
   pauseUntil(until: Promise<void>): void {
     const paused = until.finally(() => {
       if (this.#paused === paused) this.#paused = null;

@@ -112,9 +112,7 @@ function shownConfig(config: SessionRecord["spawnConfig"]): SessionRecord["spawn
 }
 
 export function sessionWrites(q: Query, rootId: string): SessionWrites {
-  /**
-   * When a session ends, the remaining steps of its chain are redacted too, because none of them will begin.
-   */
+  /** When a session ends, the remaining steps of its chain are redacted too, because none will begin. */
   async function shownPatch(id: string, patch: Partial<SessionRecord>): Promise<Partial<SessionRecord>> {
     const { spawnConfig: given, endedAt } = patch;
     if (typeof endedAt !== "number") return given ? { ...patch, spawnConfig: shownConfig(given) } : patch;
@@ -145,10 +143,7 @@ const NOTHING = raw("");
 const NAMES = sessions.pick("id", "shortId", "name");
 const USAGES = sessions.pick("id", "parentId", "usage");
 
-/**
- * Deliberately not the order of an index; otherwise SQLite would walk all sessions in that order to find the
- * few open ones.
- */
+/** Deliberately not an index's order, else SQLite would walk all sessions to find the few open ones. */
 const BY_CREATION = raw("created_at + 0, id");
 
 /** Per session, when its longest-waiting message was admitted. */

@@ -26,10 +26,7 @@ export function countLines(before: string, after: string): { added: number; remo
   return { added: newMiddle.length - common, removed: oldMiddle.length - common };
 }
 
-/**
- * Above this many pairs of lines, a rewritten part counts as wholly changed, because an exact count would
- * block the event loop.
- */
+/** Above this many line pairs, a rewritten part counts as all changed: a count would block the event loop. */
 const CELLS_MAX = 1_000_000;
 
 function linesOf(text: string): string[] {

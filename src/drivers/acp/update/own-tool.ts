@@ -22,10 +22,7 @@ interface Announced {
  */
 export type OwnTool = (call: Announced) => string | null;
 
-/**
- * For agents without a rule of their own. Uses the tool's name. If a call of kind `other` has no name, uses
- * its first title.
- */
+/** For agents without a rule. Uses the tool's name or, for an unnamed `other` call, its first title. */
 export const plainOwnTool: OwnTool = ({ name, title, kind }) => {
   if (name !== null) return ownToolAfter(name, PLAIN);
   return kind === "other" ? ownToolAfter(title, PLAIN) : null;

@@ -118,9 +118,7 @@ function newState(id: string) {
 }
 
 const TEXT_LENGTH = 262_144;
-/**
- * While more calls than this are open, none is held back, because a large flush would block the event loop.
- */
+/** While more calls than this are open, none is held back: a large flush would block the event loop. */
 const HELD_MAX = 64;
 
 function callOf(state: State, ownTool: OwnTool): Call {

@@ -157,10 +157,7 @@ export class Updates {
     this.#collected.lastText = null;
   }
 
-  /**
-   * The cost is the session's total, but the token counts are the prompt's. An agent may report either or
-   * both.
-   */
+  /** The cost is the session's total; the tokens are the prompt's. An agent may report either or both. */
   #usage(
     cost: { amount: number; currency: string } | null | undefined,
     counted: unknown,

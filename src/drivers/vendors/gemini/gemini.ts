@@ -64,10 +64,7 @@ function serverArguments(servers: readonly string[]): string[] {
 
 type Rule = Readonly<Record<string, string | number>>;
 
-/**
- * The policy disables Gemini's sub-agents, allows our tools in every mode and denies access to Kinfold's
- * home.
- */
+/** The policy disables Gemini's sub-agents, always allows our tools and denies access to Kinfold's home. */
 function writePolicy({ closed, folder }: Surroundings, notTools: readonly string[]): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `policy-${nameOf([...closed, "", ...notTools])}.toml`);

@@ -89,10 +89,7 @@ export function progressed(
   call.progressAt = at ?? call.progressAt ?? call.at;
 }
 
-/**
- * The structured result decides. The text is used only where there is no structured result, as in the files
- * of sub-agents.
- */
+/** The structured result decides. The text is used only if there is none, as in the files of sub-agents. */
 function outcome(
   { block, structured, isInterrupted }: ToolResult,
   text: string,

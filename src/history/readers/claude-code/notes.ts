@@ -9,10 +9,7 @@ export interface LineNotes {
   recent: (Tokens & { readonly id: string })[];
   messageId: string | null;
   customTitle: string | null;
-  /**
-   * The ending before a command that the agent ran by itself. It is restored when the command's output is
-   * read.
-   */
+  /** The ending before a command that the agent ran by itself. Reading the command's output restores it. */
   before: Ending | null;
   steps: Step[];
   /**

@@ -3,10 +3,7 @@ import type { LeftBehind } from "../../port.ts";
 import type { LineNotes, Step } from "./notes.ts";
 import { pushBounded } from "../../lines/value.ts";
 
-/**
- * The number of recent rows that are remembered. Of the rows before them, only prompts are remembered, in
- * `LineNotes.turns`.
- */
+/** How many recent rows are remembered. Of older rows, only prompts are remembered, in `LineNotes.turns`. */
 const STEPS_MAX = 64;
 const TURNS_CHARACTERS_MAX = 32 * 1024;
 

@@ -105,10 +105,7 @@ function foldJournalLine(facts: SessionFacts, line: string): void {
 
 const STUB = "<persisted-output>";
 
-/**
- * Loads large outputs. The row of a large output has only its beginning and the name of the file that
- * contains it.
- */
+/** Loads large outputs. Their rows have only the beginning and the name of the file with the full output. */
 async function foldOutputs(entries: HistoryEntry[], folder: string, textMax: number): Promise<void> {
   for (const [index, entry] of entries.entries()) {
     if (entry.kind !== "toolResult" || !entry.body.text.startsWith(STUB)) continue;

@@ -18,10 +18,7 @@ export interface UserRow {
   /** All text of the row, without tool results. */
   readonly text: string;
   readonly results: readonly JsonObject[];
-  /**
-   * True when the row's origin says that it carries a notice, or when the row has no origin and its text
-   * begins with a notice.
-   */
+  /** True if the row's origin says that it carries a notice, or it has no origin and begins with a notice. */
   readonly isNoticeCarrier: boolean;
 }
 

@@ -135,9 +135,7 @@ function agentOf({ facts }: CodexFold, name: string): string | null {
   return before === undefined || before.startsWith("/") ? null : before;
 }
 
-/**
- * Takes a report that arrived without a call. Returns the report's text, or null if the text is not a report.
- */
+/** Takes a report that arrived without a call. Returns the report's text, or null if this is not a report. */
 export function notified(fold: CodexFold, text: string, at: number | null): string | null {
   if (text.startsWith("Message Type: FINAL_ANSWER\n")) {
     const sender = /^Sender: (\S{1,500})$/mu.exec(text.slice(0, 2000))?.[1] ?? "";

@@ -79,10 +79,7 @@ interface Output {
   readonly failed: boolean;
 }
 
-/**
- * The output is a text, a list of items, or (in older versions) a text with JSON that contains the command's
- * output.
- */
+/** The output is a text, a list of items, or (in older versions) JSON that contains the command's output. */
 function readOutput(output: unknown, call: OpenCall | null): Output {
   const wrapped = asObject(output);
   const text = typeof output === "string" ? output : textOf(wrapped?.["content"] ?? output);

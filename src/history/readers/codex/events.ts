@@ -106,10 +106,7 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   fold.leftBehind.push({ inlineId: null, afterRef, beforeRef: notes.lastRef, reason });
 }
 
-/**
- * Takes the facts that newer versions record only in this event. All others are in the items of the
- * conversation.
- */
+/** Takes facts that newer versions record only in this event. The conversation's items have all others. */
 function foldCompleted(fold: CodexFold, parsed: ParsedRow): void {
   const item = asObject(parsed.payload["item"]);
   if (item === null) return;

@@ -62,10 +62,7 @@ function foldIndexed({ found, facts }: CodexFold): void {
   facts.told.push({ ...told, firstAt: null, at: null });
 }
 
-/**
- * Adds facts from the file's head to a session. Without them, a page from the tail does not show whose rows
- * it has.
- */
+/** Adds facts from the file's head. Without them, a page from the tail does not show whose rows it has. */
 async function withHead(found: FoundSession): Promise<FoundSession> {
   for await (const batch of reads.read(found, null, { chunkBytes: 64 * 1024 })) {
     const state = batch.state();

@@ -12,10 +12,7 @@ export interface Notes {
   ownFromOrdinal: number | null;
   /** Set when the session continues another file: rows with a smaller ordinal belong to that file. */
   baseEndOrdinal: number | null;
-  /**
-   * Set while rows copied from another session are being read. They are left out if this session is a
-   * sub-agent.
-   */
+  /** Set while rows copied from another session are read. A sub-agent's session leaves these rows out. */
   copied: "left out" | "kept" | null;
   /** A copied row was older than the session, so copied rows kept their timestamps. */
   hasOlder: boolean;
@@ -76,10 +73,7 @@ export interface Tokens {
 
 export type CodexFold = Fold<Notes>;
 
-/**
- * Facts that are known before a session's file is read. For a page from the file's tail, they include facts
- * from its head.
- */
+/** Facts known before a session's file is read. For a page from its tail, they include facts of its head. */
 export type Extra = Pick<IndexedSession, "title" | "closed" | "parentId"> &
   Readonly<Pick<Notes, "ownFromOrdinal" | "ownFromOffset"> & { path: string | null }>;
 

@@ -36,10 +36,7 @@ export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { i
   }
 }
 
-/**
- * Takes an event with a prompt. It either confirms the prompt in the row before it, or is the only record of
- * the prompt.
- */
+/** Takes an event with a prompt. The event confirms the prompt in the row before, or is its only record. */
 export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string): void {
   const { notes } = fold;
   const { held } = notes;

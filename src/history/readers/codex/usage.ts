@@ -15,10 +15,7 @@ export function foldTokenCount({ facts, notes }: CodexFold, payload: JsonObject)
   Object.assign(facts.usage, { inputTokens: own.input, cachedTokens: own.cached, outputTokens: own.output });
 }
 
-/**
- * Takes the running total of a copied row. It belongs to another session, so it is subtracted from later
- * totals.
- */
+/** Takes a copied row's running total, which another session used. It is subtracted from later totals. */
 export function foldCopiedCount({ notes }: CodexFold, payload: JsonObject): void {
   const total = tokensOf(asObject(payload["info"])?.["total_token_usage"]);
   if (total !== null) notes.base = total;

@@ -29,10 +29,7 @@ function textOfPart(part: JsonObject | null): string | null {
   return `[${asText(data["fileUri"]) ?? asText(data["mimeType"]) ?? "a file"}]`;
 }
 
-/**
- * Returns a tool's answer. Gemini CLI writes it as `output` or `error`. Other programs may write it in any
- * form.
- */
+/** Returns a tool's answer. Gemini CLI writes it as `output` or `error`; other programs may use any form. */
 export function responseText(result: unknown): string {
   const { responses, text } = readContent(result);
   const said = responses.flatMap((response) => {

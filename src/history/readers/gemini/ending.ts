@@ -55,10 +55,7 @@ export function errored(fold: GeminiFold, text: string, at: number | null): void
   setEnding(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(text, ERROR_MAX) });
 }
 
-/**
- * Called when the last messages were removed from the conversation. An answer that was still pending will not
- * come.
- */
+/** Called when the last messages were removed from the conversation. A pending answer will not come. */
 export function takenBack(fold: GeminiFold, last: Step | null): void {
   const { kind, at } = fold.facts.ending;
   if (kind === "prompted" || kind === "working" || kind === "toolError") {

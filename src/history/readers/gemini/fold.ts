@@ -164,10 +164,7 @@ function foldUser(
   prompted(fold, step.at);
 }
 
-/**
- * Returns the function that adds a new text or replaces a rewritten one. Returns null when the text is not
- * new.
- */
+/** Returns the function that adds a new text or replaces a rewritten one, or null if the text is not new. */
 function giverOf(step: Step, text: string): typeof addEntry | null {
   const mark = markOf(text);
   const before = step.text;

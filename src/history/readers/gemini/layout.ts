@@ -70,10 +70,7 @@ async function filesIn(scan: Scan, folder: string, extra: Extra): Promise<Seen[]
   return seen.filter((one) => one !== null);
 }
 
-/**
- * Skips the old file of a session that was converted to the present format. Gemini CLI leaves it beside the
- * new one.
- */
+/** Skips the old file of a converted session, which Gemini CLI leaves beside the file in the new format. */
 function isSession({ name }: Dirent, names: ReadonlySet<string>, isBelow: boolean): boolean {
   return isSessionName(name, isBelow) && !(name.endsWith(".json") && names.has(`${name}l`));
 }

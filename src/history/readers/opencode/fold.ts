@@ -8,9 +8,7 @@ import { type Message, type Part, type SessionRecord, timesOf } from "./source.t
 import { readTaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/**
- * Takes the session's own record, which can change at any time and is therefore read again for each batch.
- */
+/** Takes the session's own record, which can change at any time and is thus read again for each batch. */
 export function foldSession(facts: SessionFacts, session: SessionRecord): void {
   facts.cwd = session.directory ?? facts.cwd;
   facts.agentVersion = session.version ?? facts.agentVersion;

@@ -155,10 +155,7 @@ interface Step {
   readonly isLast: boolean;
 }
 
-/**
- * Reads one batch from a consistent set of messages. Throws if the agent wrote to the database during every
- * attempt.
- */
+/** Reads one batch from a consistent set of messages. Throws if the agent wrote during every attempt. */
 async function settledStep(source: Source, given: Given): Promise<Step | null> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     try {
@@ -277,16 +274,10 @@ async function firstOpen(source: Source, ids: readonly string[]): Promise<number
   return first;
 }
 
-/**
- * At most this many messages are open, even if none of them is an answer, because all open messages are read
- * in one batch.
- */
+/** At most this many messages are open, even if none is an answer, because one batch reads all of them. */
 const OPEN_MAX = 1000;
 
-/**
- * Returns the entries that a revert left behind. OpenCode keeps the reverted messages until the session is
- * prompted again.
- */
+/** Returns the entries that a revert left behind. OpenCode keeps reverted messages until the next prompt. */
 async function leftBehindBy(
   source: Source,
   { revertId }: SessionRecord,

@@ -40,10 +40,7 @@ export interface Source {
   roleOf(id: string): Promise<string | null>;
   /** The session will never be written again, so its unfinished messages are final. */
   readonly isFrozen: boolean;
-  /**
-   * Whether everything read so far is consistent. If not, the source has reopened itself, and the caller must
-   * read again.
-   */
+  /** Whether everything read so far is consistent. If not, the source has reopened itself; read it again. */
   settled(): Promise<boolean>;
   close(): void;
 }
@@ -69,10 +66,7 @@ export function timesOf(data: JsonObject): JsonObject | null {
 
 const PARTS_MAX = 10_000;
 
-/**
- * Limits the memory of one message. Its parts together may have at most as many bytes as a single record may
- * have.
- */
+/** Limits the memory of one message. Its parts together may have at most as many bytes as one record. */
 export class PartBudget {
   readonly #bytesMax: number;
   #bytes = 0;

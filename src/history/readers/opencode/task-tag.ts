@@ -14,10 +14,7 @@ export function readTaskTag(text: string): TaskTag | null {
   return { agentId, state, error };
 }
 
-/**
- * Finds the sub-agent's id in a line of text. Older versions always write it there, newer ones only for
- * failures.
- */
+/** Finds the sub-agent's id in a line of text. Old versions always write it, newer ones only for failures. */
 export function agentIdIn(text: string): string | null {
   return /\btask_id: (ses_[\w-]{1,200})/u.exec(text.slice(0, 2000))?.[1] ?? null;
 }

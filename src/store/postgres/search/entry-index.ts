@@ -34,10 +34,7 @@ export const upkeepSteps: UpkeepSteps = {
   merge: async () => false,
 };
 
-/**
- * Indexes entries that have no words yet, newest first, and returns how many. Another node may do the same at
- * the same time.
- */
+/** Indexes entries without words, newest first; returns how many. Another node may do the same meanwhile. */
 async function indexSome(q: Query, limit: number): Promise<number> {
   const rows = await q.all(sql`${indexedRows} WHERE e.words IS NULL ORDER BY e.at DESC LIMIT ${limit}`);
   for (const { record, session } of rows.map(indexedRow)) {
@@ -50,10 +47,7 @@ async function indexSome(q: Query, limit: number): Promise<number> {
 
 /** PostgreSQL keeps at most this many positions of one word in an entry and drops the rest. */
 const PLACES_MAX = 255;
-/**
- * Marks a word with more positions than PostgreSQL keeps. Whether it is part of a phrase must be checked in
- * the entry itself.
- */
+/** Marks a word with more positions than PostgreSQL keeps: only the entry shows if it is part of a phrase. */
 export const MANY = "\ue008";
 
 /** Formats words with their positions as a tsvector. No word contains a quote or a backslash. */

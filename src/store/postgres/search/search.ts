@@ -151,10 +151,7 @@ function hitRows(positions: readonly string[], visible: EntrySearch["visible"]):
     WHERE ${within(visible)}`;
 }
 
-/**
- * A position is time, session and index. Numbers are padded to a fixed width, so that positions sort like
- * rows.
- */
+/** A position is time, session and index. Numbers have a fixed width, so positions sort like rows. */
 function positionOf([at, sessionId, index]: Row): string {
   return [wide(at), sessionId, wide(index)].join("/");
 }

@@ -9,10 +9,7 @@ const WORTH_BYTES = 4 * 1024 * 1024;
 const TRUNCATE_BYTES = 64 * 1024 * 1024;
 /** A log of any size is emptied after this long without a commit. */
 const IDLE_MS = 1_000;
-/**
- * At the latest, a log is emptied this long after it began to grow, because it may hold text that was
- * redacted since.
- */
+/** A log is emptied at most this long after it began to grow: it may hold text that was redacted since. */
 const GROWING_MS = 30_000;
 
 /**
@@ -108,10 +105,7 @@ export class WalCheckpointer {
     this.#free();
   }
 
-  /**
-   * If the log could not be emptied, because another program reads an old snapshot of the file, the next try
-   * comes later.
-   */
+  /** If another program's old snapshot kept the log from being emptied, the next try comes later. */
   #hasEmptied(): void {
     if (this.#bytes() === 0) this.#growsSince = null;
     else this.#emptyNotBefore = performance.now() + GROWING_MS;

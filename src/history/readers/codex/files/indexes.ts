@@ -71,9 +71,7 @@ async function readNames(root: string): Promise<ReadonlyMap<string, string>> {
 }
 
 const NOTHING: States = { threads: new Map(), edges: new Map() };
-/**
- * The agent may write to the database while it is read. Then it is read again, up to this many times in all.
- */
+/** The agent may write while the database is read. Then it is read again, up to this many times in all. */
 const TRIES_MAX = 3;
 
 async function readStates(root: string): Promise<States> {

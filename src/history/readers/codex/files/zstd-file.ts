@@ -4,10 +4,7 @@ import { pipeline } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { type ByteFile, openBytes } from "../../../lines/byte-file.ts";
 
-/**
- * How much unpacked data is kept, so that reading a little further back does not unpack the file from its
- * beginning again.
- */
+/** How much unpacked data is kept, so reading a little further back does not restart the unpacking. */
 const KEEP_BYTES = 8 * 1024 * 1024;
 /** Larger than Node's default, because each step waits for another thread. */
 const STEP_BYTES = 512 * 1024;
