@@ -56,7 +56,7 @@ export const codexChild: Measurement = {
 
 let count = 0;
 
-/** Returns a mark that occurs in one prompt only. */
+/** Returns a word that is put into one prompt only, so that the request with that prompt can be found. */
 function newMark(): string {
   count += 1;
   return `WORK-${count}-`;

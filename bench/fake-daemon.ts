@@ -27,8 +27,8 @@ process.on("SIGTERM", () => {
 });
 
 /**
- * Wraps a driver so that a request to load a conversation starts a new one, because the in-process agent
- * loses its conversations when the daemon is killed. Also reports each session's token to the parent process.
+ * Wraps a driver so that its agent always starts anew, because the in-process agent forgets everything when
+ * the daemon is killed. Also reports each session's token to the parent process.
  */
 function forgetful(driver: Driver): Driver {
   return {

@@ -131,7 +131,7 @@ function writeSubagent(
   return written;
 }
 
-/** Lengths of results: most are short, a few are whole files and logs. */
+/** Lengths of tool results: most are short, a few are as long as whole files and logs. */
 const LENGTHS = [400, 1_200, 9_000, 300, 2_500, 24_000, 800, 5_000] as const;
 const WORDS = Array.from(
   { length: 6_000 },

@@ -9,7 +9,7 @@ import { inHome } from "./home.ts";
 import { atLeast, atMost, type Measurement, type Row } from "./measurement.ts";
 import { median, percentile, timeMs } from "./sample.ts";
 
-/** The goals are for 2 GB of history. A quarter of that gives comparable figures in a quarter of the time. */
+/** The goals are for 2 GB of history (`IS_FULL`). The default, a quarter, gives comparable figures sooner. */
 const IS_FULL = process.env["BENCH_HISTORY_FULL"] === "1";
 const SIZE: HistorySize = {
   families: 20,
@@ -90,8 +90,8 @@ function rowsOf(
 }
 
 /**
- * Measures the time until all imported text can be found. Imports do not wait for the index; each search
- * reports whether the index is complete.
+ * Measures the time until all imported text can be found. Imports do not wait for the index, so this repeats
+ * a search until it reports that the index is complete.
  */
 async function indexed(client: Client): Promise<Row> {
   const answers: number[] = [];

@@ -18,7 +18,7 @@ export async function inHome<T>(work: (paths: Paths) => Promise<T>): Promise<T> 
 
 const MANY = 1_000_000;
 
-/** Returns a configuration whose limits are too high to take effect, so that only the kernel is measured. */
+/** Returns a configuration whose limits are so high that no measurement reaches them. */
 export function benchConfig(more: Partial<Config> = {}): Config {
   const limits = {
     childrenMax: MANY,

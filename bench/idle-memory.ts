@@ -24,7 +24,7 @@ export const idleMemory: Measurement = {
           await daemon.healthy();
           await daemon.atWork();
           await pause(SETTLE_MS);
-          // The first start compiles the code, which takes memory that later starts do not need.
+          // The first start is not counted, because it also needs memory to compile the code.
           if (round > 0) started.push(daemon.rssKb() / 1024);
           await connect({ url: daemon.url, token: daemon.token }).list();
           await pause(SETTLE_MS);

@@ -31,7 +31,7 @@ export interface Kernel {
 }
 
 /**
- * Opens the real store and the operations over it, without an engine: operations are committed, but no agent
+ * Opens the real store and its operations without an engine. Operations commit their changes, but no agent
  * starts.
  */
 export async function openKernel(paths: Paths): Promise<Kernel> {

@@ -7,12 +7,12 @@ import { median, percentile, ratio, timeMs } from "./sample.ts";
 
 const ROUNDS = 40;
 const WARM = 10;
-/** The default limit of children per parent. Half of them are spawned over each interface. */
+/** The default limit of children per parent. Half are spawned over MCP, half over HTTP. */
 const CHILDREN = 8;
 const PROMPT = "Look at the tests and report what is missing.";
 /**
- * A spawn with `inherit: brief` would wait until the agent's tool call is in the transcript. In this
- * measurement no agent makes the call.
+ * A spawn with `inherit: brief` would wait until the agent's tool call is in the transcript. Here the
+ * measurement makes the call, so no agent's tool call would ever appear.
  */
 const INHERIT = "none";
 
@@ -63,7 +63,7 @@ async function family(
   for (let child = 0; child < CHILDREN; child += 2) {
     const overMcp = (): Promise<void> => spawnOverMcp(mcp, token, child);
     const overHttp = (): Promise<void> => spawnOverHttp(http, token, { id: session.id, child: child + 1 });
-    // The order alternates, because the second spawn of a pair works on a tree with one more child.
+    // The order alternates, because the second spawn has one more sibling and may take longer.
     const isMcpFirst = child % 4 === 0;
     if (isMcpFirst) taken.a.push(await timeMs(overMcp));
     taken.b.push(await timeMs(overHttp));

@@ -1,4 +1,4 @@
-/** One line of the table. A row without a goal is reported, not judged. */
+/** One line of the table. A row without a goal is only reported: it cannot fail. */
 export interface Row {
   readonly what: string;
   readonly value: number;

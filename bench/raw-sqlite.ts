@@ -2,7 +2,7 @@ import path from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Paths } from "../src/config/index.ts";
 
-/** The baseline: bare SQLite with the same durability. */
+/** What measurements are compared with: bare SQLite with the same durability. */
 export class RawSqlite {
   readonly #db: DatabaseSync;
   readonly #statement: Record<"begin" | "commit" | "session" | "message" | "event", StatementSync>;

@@ -8,7 +8,7 @@ import { median, timeMs } from "./sample.ts";
 const FAMILIES = 125;
 const CHILDREN = 7;
 const OPEN = FAMILIES * (CHILDREN + 1);
-/** Number of kills per home: a turn is resumed at most twice. */
+/** Number of kills per home. More are not possible, because a turn is resumed at most twice. */
 const KILLS = 2;
 const HOMES = 2;
 

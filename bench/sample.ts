@@ -30,7 +30,7 @@ export async function inTurn(
   return taken;
 }
 
-/** Returns the median of the rounds' ratios, because the values of one round were measured under one load. */
+/** Returns the median of a/b over all rounds. Both values of a round were measured under the same load. */
 export function ratio(taken: { a: readonly number[]; b: readonly number[] }): number {
   return median(taken.a.map((value, at) => value / taken.b[at]!));
 }

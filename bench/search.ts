@@ -19,7 +19,7 @@ import { inTurn, median, percentile, ratio, timeMs } from "./sample.ts";
 const ENTRIES = 100_000;
 const SESSIONS = 2_000;
 const QUERIES = 200;
-/** Untimed queries of each kind before the timed ones: people search a daemon that has run for a while. */
+/** Number of untimed queries of each kind that run first, so that caches are filled as in normal use. */
 const WARM_UP = 60;
 const GREPS = 7;
 const STORM = 8;
@@ -175,7 +175,7 @@ async function grepping(daemon: DaemonProcess, corpus: Corpus, folder: string): 
 
 const run = promisify(execFile);
 
-/** grep exits with 1 when it finds nothing. */
+/** Ignores exit code 1, with which grep says that it found nothing. */
 function noHit(error: { code?: unknown }): void {
   if (error.code !== 1) throw error;
 }

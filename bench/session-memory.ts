@@ -11,7 +11,7 @@ const SETTLE_MS = 8_000;
 
 /**
  * Measures the memory that a session keeps after it has worked and become idle. The first sessions are not
- * counted, because they fill caches. A pause before each reading gives the garbage collector time to run.
+ * counted, because they fill caches. A pause before each measurement gives the garbage collector time to run.
  */
 export const sessionMemory: Measurement = {
   name: "session-memory",

@@ -21,7 +21,7 @@ const PI_WHY_NOT: Partial<Record<Row, string>> = {
   "has a permission request answered": "asks nobody: reads only, or may do all",
 };
 
-/** Rows that apply only to the parent or only to the child. */
+/** For a row that applies to one role only: what the table shows for the other role. */
 const WHY_NOT: Partial<Record<Row, Partial<Record<Role, string>>>> = {
   spawns: { child: "as parent" },
   "is called back while idle": { child: "as parent" },
@@ -97,7 +97,7 @@ function page(body: readonly string[]): string {
   ].join("\n");
 }
 
-/** Asks pi's driver, because pi is not in the list of vendors. */
+/** Asks pi's driver what enforces each mode. For the other agents, the list of vendors says it. */
 async function enforcedByPi(): Promise<Enforcement> {
   const options = { config: { agents: {} }, simDir: "sim", sandbox: "auto", log: silentLog } as const;
   const agent = await createDrivers(options).get("pi")?.probe();

@@ -53,8 +53,8 @@ function isCast(node: CodeFile["nodes"][number]): boolean {
 }
 
 /**
- * Counts the modules that the import table allows only for single files. `log.ts` is not counted, because
- * almost every file may import it.
+ * Counts the additional modules that the import table allows to single files. `log.ts` is not counted,
+ * because almost every file may import it.
  */
 async function permissions(folder: string): Promise<number> {
   const url = pathToFileURL(join(folder, "scripts/tidy/layers.ts")).href;

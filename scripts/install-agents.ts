@@ -1,5 +1,5 @@
-// Installs the pinned agents into the cache, unless they are there already. Install scripts do not run; each
-// native program is in a package for its platform.
+// Installs the pinned agents into the cache, unless they are there already. Install scripts do not run and
+// are not needed: each native program comes in a package for its platform.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";

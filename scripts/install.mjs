@@ -50,8 +50,8 @@ function installed(root) {
 }
 
 /**
- * Returns whether a plain `npm install` has installed what the lockfile names, with a bundled Node that runs.
- * On a platform without a bundled Node, none is needed.
+ * Returns whether a plain `npm install` has installed what the lockfile names. If there is a bundled Node for
+ * this platform, that Node must also run.
  */
 function adoptable(root) {
   const wanted = readJson(join(root, "package-lock.json"))?.packages;
@@ -93,8 +93,8 @@ function bundledNode(root) {
 async function npmCi(root) {
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
-  // Uses the npm that started us, with the Node that runs it. Never uses the npm in `node_modules`, because
-  // `npm ci` is about to delete that one.
+  // If npm started us, runs that npm with its Node, else the npm on the PATH. Does not look for npm in
+  // `node_modules`, because `npm ci` is about to delete that folder.
   const own = npm !== undefined && /^npm(-cli)?\.c?js$/.test(basename(npm)) && existsSync(npm);
   const [command, words] = own ? [node ?? process.execPath, [npm, ...args]] : ["npm", args];
   const code = await new Promise((done) => {

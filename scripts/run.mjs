@@ -127,7 +127,7 @@ function sorted(words) {
   };
 }
 
-/** Runs every proof even if an earlier one fails, or only those whose name contains one of the words. */
+/** Runs all proofs, or those whose name contains one of the words. Goes on after a proof that fails. */
 async function prove(node, words) {
   const chosen = Object.entries(PROOFS).filter(
     ([name]) => words.length === 0 || words.some((word) => name.includes(word)),
@@ -277,7 +277,7 @@ function environment(node) {
   return { NODE_COMPILE_CACHE, ...process.env, PATH: [dirname(node), bin, process.env.PATH].join(delimiter) };
 }
 
-/** Returns the script behind a command in `.bin`: the link itself, or on Windows the target of the shim. */
+/** Returns the script of a command: its link in `.bin`, or on Windows the file that its package names. */
 function tool(name) {
   if (process.platform !== "win32") return join(bin, name);
   const manifest = name === "tsc" ? "typescript" : name;

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** An environment variable of every process that a run starts. Daemons do not pass it to their agents. */
+/** The environment variable that marks each process of a run. Daemons do not pass it to their agents. */
 const MARK = "KIN_TEST_RUN";
 /** A run in which no test ends for this long counts as stuck. */
 const STILL_MS = 8 * 60_000;
-/** Grace period for processes that end together with the run. */
+/** How long the processes of a finished run may take to exit before they are killed. */
 const GRACE_MS = 5_000;
 const LOOK_MS = 5_000;
 
@@ -42,7 +42,7 @@ export class TestRun {
     return () => clearInterval(timer);
   }
 
-  /** Kills every process of this run that is still alive, and its descendants. Returns what it found. */
+  /** Kills every process of this run that is still alive, and its descendants. Returns what it killed. */
   async clean() {
     rmSync(this.folder, { recursive: true, force: true });
     if (process.platform !== "linux") return [];

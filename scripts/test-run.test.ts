@@ -9,7 +9,7 @@ import { slowness } from "./slowness.ts";
 
 const MODULE = new URL("./test-run.mjs", import.meta.url).href;
 
-/** A run whose only process starts a detached one with an empty environment and then waits. */
+/** A run with one process, which starts a detached process with an empty environment and then waits. */
 const SCRIPT = `
 const { TestRun } = await import(${JSON.stringify(MODULE)});
 const { spawn } = await import("node:child_process");

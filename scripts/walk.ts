@@ -1,6 +1,6 @@
 // Follows one `spawn_session` through a whole daemon, from the call until the parent's next prompt, and
-// prints how much code it passes through. `--postgres` selects that store, `--list` prints the files and each
-// change of room, `--json` is for tests.
+// prints how much code it passes through. `--postgres` uses PostgreSQL as the store, `--list` also prints the
+// files and each change from one room (see `ROOMS`) to another, `--json` prints JSON for tests.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { reportCalls } from "./walk/instrument.ts";
 import { reportStatements } from "./walk/statements.ts";
 
-/** Changes between these folders are counted; a sub-folder belongs to its room. */
+/** The folders between which changes are counted, here called rooms. A sub-folder is part of its room. */
 const ROOMS: readonly string[] = ["server", "operations", "kernel", "engine", "drivers"];
 const LIMITS: Readonly<Record<string, number>> = { files: 105, changes: 70 };
 /** The first spawn also loads modules and is not counted. The shortest of the others is printed. */

@@ -96,7 +96,7 @@ async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** Until the store's server answers, reports over HTTP and in the daemon file what the daemon waits for. */
+/** While the database server does not answer, reports the reason over HTTP and in the daemon file. */
 function whileWaiting({ paths, config, log, boot }: DaemonOptions & { readonly boot: string }): {
   say(trouble: StoreTrouble): Promise<void>;
   end(): Promise<void>;
@@ -208,7 +208,7 @@ function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projec
   };
 }
 
-/** Loads `process-tree.ts` and `descendant-watch.ts` on first use, because a start does not need them. */
+/** Loads `process-tree.ts` and `descendant-watch.ts` on first use, so that the daemon starts faster. */
 const reaper: Reaper = {
   reap: async (...order) => (await import("./system/process-tree.ts")).reaper.reap(...order),
 };
@@ -239,7 +239,7 @@ function rolloutFile(folder: string, session: { id: string; createdAt: number })
 const PACKAGE = new URL("../package.json", import.meta.url);
 const VERSION = (JSON.parse(readFileSync(PACKAGE, "utf8")) as { version: string }).version;
 
-/** Runs the daemon for `kinfold up`. The configuration comes from the home and the environment only. */
+/** Runs the daemon for `kinfold up`. Reads settings only from Kinfold's home and the environment. */
 async function main(): Promise<void> {
   const paths = pathsIn(kinfoldHome(process.env));
   const isForeground = process.env["KINFOLD_FOREGROUND"] === "1";

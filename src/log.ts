@@ -14,7 +14,7 @@ export interface Log {
 const LEVELS = { debug: 20, info: 30, warn: 40, error: 50 } as const;
 type Level = keyof typeof LEVELS;
 
-/** Number of attempts to write a line, because a pipe may be full. */
+/** The most attempts to write a line. An attempt fails while the pipe is full. */
 const TRIES = 20;
 /** Pause after an attempt that found the pipe full. */
 const TRY_MS = 5;
@@ -41,7 +41,7 @@ function openFile(file: string): number {
   return openSync(file, "a", 0o600);
 }
 
-/** Returns false if the line could not be written: a full disk or a closed pipe must not end the daemon. */
+/** Returns false if the line could not be written. Never throws, so a full disk does not end the daemon. */
 function writeWhole(file: number, line: Buffer): boolean {
   let written = 0;
   for (let left = TRIES; left > 0 && written < line.length; left--) {
@@ -63,7 +63,7 @@ interface Said {
   readonly msg: string;
 }
 
-/** Never throws: keeps the message of a record that cannot be serialised. */
+/** Never throws: if a record cannot be serialised, its message is written without the other data. */
 function json(said: Said): string {
   try {
     return JSON.stringify(said, (key, value: unknown) => shown(key, value));

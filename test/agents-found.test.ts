@@ -15,7 +15,7 @@ describe("agents that come while the daemon runs", () => {
   let client: Client;
   before(async () => {
     mkdirSync(bin);
-    // Only this folder is on the PATH, whatever is installed on this machine.
+    // Only this folder is on the PATH, so that agents installed on this machine are not found.
     client = await home.start({ env: { PATH: bin } });
   });
   after(() => home.close());

@@ -55,8 +55,8 @@ describe("agents", { concurrency: 4 }, () => {
     home.agents().flatMap(({ pid, command }) => (command.includes(`${ROGUE} ${mode}`) ? [pid] : []));
 
   /**
-   * Runs a child with this agent. Returns its outcome as the child's session records it and as the parent's
-   * callback reports it.
+   * Runs a child whose agent misbehaves in this mode. Returns the outcome and its reason from the child's
+   * session, and the text of the callback to the parent.
    */
   async function endOf(mode: string): Promise<{ outcome: string | null; reason: string; told: string }> {
     const prompt = script(spawnStep({ name: mode, agent: mode, prompt: "do something" }), "say spawned");

@@ -25,7 +25,7 @@ interface Ask {
 
 interface Expected {
   readonly code: RefusalCode;
-  /** What was wrong, what is allowed, and what to do next. */
+  /** What the error must say: what was wrong, what is allowed, and what to do next. */
   readonly says: readonly RegExp[];
   readonly details?: Record<string, unknown>;
 }

@@ -22,7 +22,7 @@ const textOf = (way: string): string =>
   secretsOf(way)
     .map(({ text }) => text)
     .join("\n");
-/** For commands that stop at the first line break: leaves out secrets that span several lines. */
+/** Joins secrets into one line, for commands that end at a line break. Leaves out matches of `without`. */
 const linesOf = (way: string, without: RegExp): string =>
   secretsOf(way)
     .filter(({ text }) => !without.test(text.trim()))
@@ -152,7 +152,7 @@ async function sayEverything(client: Client, home: TestHome): Promise<string> {
   return root.id;
 }
 
-/** Steers one message into a turn, and sends one that becomes void because the session is cancelled first. */
+/** Steers one message into a turn. Sends another one, which becomes void because the session is cancelled. */
 async function stopped(client: Client, { session }: { session: { id: string } }): Promise<void> {
   await running(client, session.id);
   await client.prompt({ id: session.id, prompt: textOf("steer"), delivery: "steer" });
@@ -187,7 +187,7 @@ async function allOver(client: Client, rootId: string): Promise<void> {
   }
 }
 
-/** Checks that innocent text is unchanged in the transcript, and that marks replace the secrets. */
+/** Checks that innocent text is unchanged in the transcript, and that `[redacted: …]` replaces secrets. */
 async function assertShown(client: Client, rootId: string): Promise<void> {
   const { entries } = await client.entries({ id: rootId, limit: 1000 });
   assert.ok(entries.some((entry) => entry.body.text === INNOCENTS.join("\n")));
@@ -207,7 +207,7 @@ async function assertShown(client: Client, rootId: string): Promise<void> {
 
 async function assertFiles(client: Client, home: TestHome, store: string): Promise<void> {
   if (store === "sqlite") {
-    // The daemon truncates its write-ahead log once nothing is written.
+    // The daemon truncates its write-ahead log as soon as it has nothing more to write.
     const log = path.join(home.home, "kinfold.db-wal");
     await eventually("the log is emptied", async () => statSync(log).size === 0);
     await client.backup({ path: path.join(home.home, "backup.db") });

@@ -29,7 +29,7 @@ async function inWindow(
     client: Client;
     work: string;
     starts: () => number;
-    /** The number of process starts in the feed. */
+    /** Resolves to the number of process starts that the feed reports. */
     told: (rootId: string) => Promise<number>;
   }) => Promise<void>,
 ): Promise<void> {
@@ -78,7 +78,7 @@ async function inWindow(
 
 /**
  * Begins a cancel and resolves when its tombstone is committed. Waiting for the cancel's reply would
- * deadlock, because the daemon replies only after the start.
+ * deadlock: the daemon replies only after the start, and the start waits for this hook.
  */
 function burying(replies: Promise<unknown>[]): NonNullable<Window["beforeStart"]> {
   return async (client, id) => {

@@ -26,7 +26,7 @@ describe("cancel", { concurrency: 3 }, () => {
   });
   after(() => home.close());
 
-  /** A separate folder, by which the processes of one test are recognised. */
+  /** Creates a folder for one test. The test recognises its processes by this folder. */
   function folder(name: string): string {
     const made = path.join(home.work, name);
     mkdirSync(made);

@@ -22,7 +22,7 @@ async function toldOnce(client: Client, sessions: Sessions): Promise<void> {
   assert.match(told[0]!.text, /kid done/);
 }
 
-/** The result arrives in the reply of the wait or in a callback, never in both. */
+/** Checks that the result arrived in the reply of the wait or in a callback, and not in both. */
 async function toldByWait(client: Client, sessions: Sessions): Promise<void> {
   assert.equal(sessions.length, 2, "the child exists once");
   assert.ok(sessions.every((each) => each.outcome === "completed"));

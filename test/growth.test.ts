@@ -10,13 +10,11 @@ import { ATOMS, SCANNERS } from "./support/foreign-text.ts";
  */
 
 const LENGTH = 32_768;
-/**
- * A scan faster than this passes without a comparison, because a quadratic scan of this length takes seconds.
- */
+/** A scan faster than this passes without a comparison: a quadratic scan would take seconds. */
 const FAST_MS = 25;
 /** A text four times as long may take eight times the time; a quadratic scan takes sixteen times. */
 const RATIO_MAX = 8;
-/** The system may count processor time in steps of this length, so that a shorter time can read as none. */
+/** The system may count processor time in steps of this length. A shorter time may be measured as 0. */
 const STEP_MS = 10;
 
 for (const [name, scan] of Object.entries(SCANNERS)) {
@@ -33,8 +31,8 @@ for (const [name, scan] of Object.entries(SCANNERS)) {
 }
 
 /**
- * A live redactor holds back part of the text. That part must not grow with the text, so these texts are much
- * longer than it.
+ * A live redactor holds back the end of the text. The length of that end must not grow with the text, so the
+ * texts of this test are much longer.
  */
 test("takes time proportional to the text: redact of live text of megabytes", () => {
   const scan = (text: string): string => {

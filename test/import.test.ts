@@ -44,7 +44,7 @@ async function done(client: Client): Promise<void> {
   await eventually("everything is read", async () => (await client.imported({})).scan.phase === "watching");
 }
 
-/** Returns every entry of every imported session, in order, by the agent's session id. */
+/** Returns the entries of every imported session in order. The keys are the agents' session ids. */
 async function allEntries(client: Client): Promise<Record<string, string[]>> {
   const { sessions } = await client.list({ origin: "imported", limit: 500 });
   const all: Record<string, string[]> = {};

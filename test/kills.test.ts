@@ -10,8 +10,8 @@ const CHILDREN = 4;
 const LIFE_MS = 2_000;
 
 /**
- * The moments at which successive daemons die. When a daemon dies, only some of the children have reached its
- * moment.
+ * Each daemon dies when it reaches its moment for the nth time. By then only some of the children have
+ * reached that moment.
  */
 const DEATHS: readonly (readonly [Moment, number])[] = [
   ["agent.identified", 2],

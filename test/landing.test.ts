@@ -58,7 +58,7 @@ class Gated {
   }
 }
 
-/** For each kind: the first prompt of a session, and a call that sends it a message of this kind. */
+/** For each kind: a session's first prompt, and a call that sends the session a message of this kind. */
 const SETUPS: Readonly<Record<Exclude<Kind, "notice">, { first: string; send: Send }>> = {
   prompt: {
     first: script("say ready"),

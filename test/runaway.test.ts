@@ -100,8 +100,8 @@ function checkPlaces(sessions: readonly Session[]): void {
 }
 
 /**
- * Whether a session counts against the limits. Later rounds are left out, because a callback may have opened
- * them, and a callback is never refused and uses no limit.
+ * Whether a session counts against the limits. Only its first round counts: a callback may open later rounds,
+ * and the limits do not apply to callbacks.
  */
 function isOpen(session: Session): boolean {
   return session.round === 1 && (session.status === "running" || session.status === "waiting");
@@ -141,9 +141,7 @@ function checkSpend(root: Session): void {
   assert.ok(spent <= BUDGET_USD + CALL_USD * LIMITS.sessionsMax, `$${spent} was spent`);
 }
 
-/**
- * Checks that a spawn is still refused after cancelling the children has freed the limits on open sessions.
- */
+/** Cancels the children, which frees the limits on open sessions. Checks that a spawn is still refused. */
 async function checkEmpty(client: Client, rootId: string): Promise<void> {
   const { sessions } = await client.children({ id: rootId });
   for (const { id } of sessions) await client.cancel({ id });

@@ -85,7 +85,7 @@ function cyclesThrough(some: readonly Edge[], edges: readonly Edge[]): Edge[][] 
   return cycles;
 }
 
-/** Returns the shortest chain of imports from one file to another; empty if they are the same. */
+/** Returns the shortest chain of imports between two files: empty for the same file, null if none exists. */
 function shortestWay(
   start: string,
   goal: string,

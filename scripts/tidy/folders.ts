@@ -6,7 +6,7 @@ import { type CodeFile, type Finding, isExported, isTest, type Tree } from "./tr
 
 const SOURCE_FILES_MAX = 25;
 
-/** These folders may be long: each is a list, such as one file per command. */
+/** Folders that may have any number of files, because each is a plain list: one file per command. */
 const LISTS = new Set(["src/cli/commands"]);
 
 /** Checks that a folder is small enough to read, and that code only for tests is in `testing/`. */

@@ -18,11 +18,11 @@ interface Layer {
   readonly packages: readonly string[];
   /** Additional imports for single files. */
   readonly only?: Readonly<Record<string, readonly string[]>>;
-  /** Forbids Node's modules, because the folder is pure or also runs in a browser. */
+  /** Forbids Node's modules. Set if the folder does no I/O or also runs in a browser. */
   readonly noNode?: true;
 }
 
-/** The import table, which `ARCHITECTURE.md` prints. A folder without a row is not a layer. */
+/** The import table, which `ARCHITECTURE.md` prints. A folder of `src` that has no row fails the check. */
 export const LAYERS: Readonly<Record<string, Layer>> = {
   text: { may: [], packages: [], noNode: true },
   system: { may: [], packages: ["uuidv7"] },

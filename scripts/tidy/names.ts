@@ -76,7 +76,7 @@ function checkFileName({ path }: TreeFile, say: (name: string) => string | null)
       findings.push({ path, line: 1, text: `"${part}" is not kebab-case` });
     }
   }
-  // A decision record may name a rejected alternative.
+  // Names in `docs` may contain forbidden words: a decision record may name a rejected alternative.
   const text = path.startsWith("docs/")
     ? null
     : say(

@@ -32,8 +32,8 @@ export function checkSizes(file: CodeFile): Finding[] {
 }
 
 /**
- * Limits the number of positional parameters, because callers easily swap two of many. The fields of an
- * object have names.
+ * Limits the number of positional parameters, because callers easily swap them. The fields of an object have
+ * names and cannot be swapped.
  */
 function checkParameters(file: CodeFile, node: Node): Finding[] {
   if (!isFunction(node) || isTest(file.path) || file.path.startsWith("bench/")) return [];

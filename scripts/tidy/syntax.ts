@@ -26,7 +26,7 @@ import { type CodeFile, type Finding, finding, isTest } from "./tree.ts";
 
 type Rule = (node: Node, file: CodeFile) => string | null;
 
-/** Checks the syntax rules for all files, and the additional rules for pure ones. */
+/** Checks the syntax rules. Some of them apply only to certain folders. */
 export function checkSyntax(file: CodeFile): Finding[] {
   const rules = [
     defaultExport,
@@ -192,8 +192,8 @@ const impureDomain: Rule = (node, { path }) => {
 };
 
 /**
- * Only `src/system` may access processes. A path in /proc is allowed in a list, because it is an argument of
- * a program that we start.
+ * Only `src/system` may read /proc or signal a process. A /proc path in an array literal is allowed, because
+ * it is an argument of a program that we start.
  */
 const processAccess: Rule = (node, { path }) => {
   if (!path.startsWith("src/") || path.startsWith("src/system/") || isTest(path)) return null;

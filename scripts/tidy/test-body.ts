@@ -61,8 +61,8 @@ function isTestCall(node: Node, of: ReadonlySet<string> = TESTS): node is CallEx
 }
 
 /**
- * Whether this is `it(name, …)` inside a helper that takes the test's name and body. The calls of that helper
- * are checked as the tests.
+ * Whether this is `it(name, …)` inside a helper that takes the test's name and body. This call itself is not
+ * checked; instead, each call of the helper is checked as a test.
  */
 function takesName(node: CallExpression): boolean {
   const [name] = node.arguments;
@@ -125,7 +125,7 @@ function initializerOf(file: CodeFile, name: string): Node | undefined {
   return found !== undefined && isVariableDeclaration(found) ? found.initializer : undefined;
 }
 
-/** Returns for each file the names that assert: `assert` itself, and every function that uses one of them. */
+/** Returns for each file the names that assert: `assert`, and every function that uses an asserting name. */
 function assertingNames(files: readonly CodeFile[]): ReadonlyMap<string, ReadonlySet<string>> {
   const known = new Map(files.map(({ path }) => [path, new Set(["assert"])]));
   const defined = files.flatMap((file) => file.nodes.flatMap((node) => definitionOf(file, node)));

@@ -29,7 +29,7 @@ export interface Finding {
 }
 
 /**
- * Reads every file that git tracks or would track; in a folder without git, everything except installed
+ * Reads every file that git tracks or does not ignore; in a folder without git, everything except installed
  * packages.
  */
 export function readTree(root: string): Tree {

@@ -37,7 +37,7 @@ export function reportCalls(root: string, entered: (file: string) => void): void
   });
 }
 
-/** Returns the source with a report at the start of each function body. Line numbers do not change. */
+/** Returns the source with a call of `entered` at the start of each function. Line numbers do not change. */
 function instrumented({ source, text }: CodeFile, index: number): string {
   const report = `globalThis.entered(${index})`;
   const inserts: { at: number; text: string }[] = [];
@@ -50,7 +50,7 @@ function instrumented({ source, text }: CodeFile, index: number): string {
   }
   let at = 0;
   let result = "";
-  // The sort is stable: at the same position, the insert of a parent stays before that of its child.
+  // The sort is stable: at the same position, text for an outer function stays before that for an inner one.
   for (const insert of inserts.toSorted((a, b) => a.at - b.at)) {
     result += text.slice(at, insert.at) + insert.text;
     at = insert.at;

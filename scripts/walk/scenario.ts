@@ -13,9 +13,9 @@ import { testPostgres } from "../../src/store/testing/test-postgres.ts";
 export interface Scenario {
   readonly count: number;
   readonly isPostgres: boolean;
-  /** The parent's agent is about to call `spawn_session`. */
+  /** Called when the parent's agent is about to call `spawn_session`. */
   readonly called: () => void;
-  /** The prompt with the child's result has reached the parent's agent. */
+  /** Called when the prompt with the child's result has reached the parent's agent. */
   readonly prompted: () => void;
 }
 
@@ -85,7 +85,7 @@ class Family {
   }
 }
 
-/** Resolves with the next commit, or after 100 ms, because the awaited commit may have come already. */
+/** Resolves at the next commit, or after 100 ms, because the expected commit may be over already. */
 async function nextCommit(store: Daemon["store"]): Promise<void> {
   const committed = Promise.withResolvers<void>();
   const off = store.onCommit(() => committed.resolve());

@@ -23,7 +23,7 @@ export interface Io {
   readonly paint: Paint;
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
-  /** A green tick, for what was done. */
+  /** A green tick, printed before a line that reports success. */
   readonly tick: string;
   line(text?: string): void;
   lines(texts: readonly string[]): void;
@@ -53,7 +53,7 @@ export class Flags {
     return this.#values[name] === true;
   }
 
-  /** Reads a `--no-…` switch: true only if the person wrote it. */
+  /** True if the person wrote the switch `--no-<name>`. */
   off(name: string): boolean {
     return this.#values[name] === false;
   }

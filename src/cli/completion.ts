@@ -8,7 +8,7 @@ import {
 
 export type Shell = "bash" | "zsh" | "fish";
 
-/** Returns a completion script made from the command table. It asks the daemon for session names. */
+/** Returns a completion script made from the command table. The script asks the daemon for session names. */
 export function completionScript(shell: Shell): string {
   return { bash, zsh, fish }[shell]();
 }

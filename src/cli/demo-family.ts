@@ -62,7 +62,7 @@ export function demoLines(facts: DemoFacts, look: { columns: number; paint: Pain
   });
 }
 
-/** Lists each violation of "nothing lost, nothing twice". */
+/** Lists each session that did not complete, and each callback that is missing, repeated or not landed. */
 export function demoLosses(facts: DemoFacts): string[] {
   const losses: string[] = [];
   for (const session of facts.sessions) {

@@ -181,7 +181,8 @@ function record(daemon: object): void {
 }
 
 /**
- * Runs a foreign program that has our name on its command line, and checks that it is still alive afterwards.
+ * Calls `act` while a foreign program runs that has our name on its command line. Checks that `act` has not
+ * ended that program.
  */
 async function withForeignProcess(act: (pid: number) => Promise<void>): Promise<void> {
   const words = ["-e", "setInterval(() => {}, 1000)", "src/kinfold/daemon.ts", "kinfold"];

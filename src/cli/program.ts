@@ -46,8 +46,8 @@ export async function loadCommand({ name }: CommandRow): Promise<CommandModule> 
 }
 
 /**
- * Moves words such as `-test` behind `--`, where commander reads no options. For these commands, the order of
- * the words does not matter.
+ * Moves words such as `-test` behind `--`, so that commander does not read them as options. Does so only for
+ * commands with `dashWords`, which accept their words in any order.
  */
 function dashWordsLast(argv: readonly string[]): string[] {
   const row = COMMANDS.find(({ name }) => name === argv.find((word) => !word.startsWith("-")));

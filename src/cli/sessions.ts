@@ -4,7 +4,7 @@ import { Failure } from "./failure.ts";
 import { clip, cleanLine } from "./terminal/text.ts";
 import { nearest } from "../text/nearest.ts";
 
-/** Finds a session by id, short id, name or title, else suggests similar names. */
+/** Finds a session by its id, short id, name or title. If none matches, suggests similar names. */
 export async function findSession(client: Client, ref: string): Promise<Session> {
   try {
     return (await client.get({ id: ref })).session;
@@ -32,8 +32,8 @@ export async function listSessions(
 }
 
 /**
- * Returns every session whose round is open. A session that is in both lists, because its status changed
- * between the requests, appears once.
+ * Returns every session whose round is open: waiting or running. A session whose status changes between the
+ * two requests appears once.
  */
 export async function listOpen(client: Client): Promise<Session[]> {
   const [waiting, running] = await Promise.all([

@@ -52,7 +52,7 @@ export function spawnLine(spawned: SpawnOutput): string {
   return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
 }
 
-/** Adds which line, if any, lowered the permission: `permission read-only (/src/shop/kinfold.yaml:1)`. */
+/** Formats the permission and the line, if any, that lowered it: `permission read-only (/src/a.yaml:1)`. */
 export function permissionWords({ permission, loweredBy }: SpawnOutput["effective"]): string {
   const where = loweredBy?.["permission"];
   return `permission ${permission}${where === undefined ? "" : ` (${cleanLine(where)})`}`;

@@ -32,7 +32,7 @@ type Method<N extends HttpOperationName> =
 
 /** Each method rejects with a `Refusal`, or with `Unreachable` if nothing answers. */
 export type Client = { readonly [N in HttpOperationName]: Method<N> } & {
-  /** Yields numbered events and live text; reconnects by itself and never repeats an event. */
+  /** Yields numbered events and live text. Reconnects after a failure and never repeats an event. */
   events(options?: EventsOptions): AsyncGenerator<FeedItem, void>;
   /** Waits for the end of a round, even across restarts of the daemon. */
   waitFor(id: string, options?: WaitForOptions): Promise<WaitOutput>;

@@ -16,11 +16,11 @@ export interface EventsOptions {
 }
 
 export type FeedItem =
-  /** The feed is connected. A snapshot read now misses nothing: all later changes arrive as events. */
+  /** The feed is connected. Read a snapshot now: every later change arrives as an event. */
   | { readonly type: "open"; readonly cursor: string | null }
   | { readonly type: "event"; readonly event: Event; readonly cursor: string | null }
   | { readonly type: "fragment"; readonly fragment: Fragment; readonly cursor: string | null }
-  /** All earlier items are void; read a new snapshot after the next `open`. */
+  /** Discard what earlier items said, and read a new snapshot after the next `open`. */
   | { readonly type: "reset"; readonly message: string };
 
 const RETRY_FIRST_MS = 50;
@@ -82,8 +82,8 @@ async function* connection(
     for await (const message of messagesOf(response, watch, target.url)) {
       state.retryMs = RETRY_FIRST_MS;
       const item = read(message, state);
-      // The first message says where the feed begins. A client that reads its snapshot before `open` could
-      // miss an event.
+      // Yields `open` only now, because the first message says where the feed begins. A snapshot that a
+      // client reads before `open` could miss an event.
       if (!isOpen && item?.type !== "reset") yield { type: "open", cursor: state.cursor };
       isOpen = true;
       if (item !== null) yield item;
@@ -140,7 +140,7 @@ async function* messagesOf(response: Response, watch: Watch, url: string): Async
   }
 }
 
-/** Aborts a connection that has been silent for too long, or whose reader has gone. */
+/** Aborts a connection that has been silent for too long, or that nobody reads any more. */
 class Watch {
   readonly #controller = new AbortController();
   readonly signal: AbortSignal;

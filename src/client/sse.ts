@@ -28,7 +28,7 @@ export class SseReader {
         this.#add("message", "");
       },
       onEvent: ({ id, event = "message", data }) => {
-        // `onId` has already added this message's id as a message without data.
+        // Replaces the message without data that `onId` has already added for this id.
         if (id !== undefined) this.#messages.pop();
         this.#add(event, data);
       },

@@ -4,7 +4,7 @@ import { SETTINGS, type Setting } from "./setting.ts";
 import { yaml } from "./yaml.ts";
 import { nearest } from "../text/nearest.ts";
 
-/** Variables that are not settings. */
+/** `KINFOLD_*` variables that are not settings. */
 const RESERVED = new Set([
   "KINFOLD_HOME",
   "KINFOLD_TOKEN",

@@ -18,7 +18,7 @@ export type From = "default" | "home file" | "project file" | "environment";
 export interface Source {
   readonly value: unknown;
   readonly from: From;
-  /** `file:line`, or the variable; null for a default. */
+  /** Where the value was set: `file:line` or the variable's name; null for a default. */
   readonly where: string | null;
 }
 

@@ -26,8 +26,8 @@ export interface ProfileSet {
 }
 
 /**
- * Loads the built-in profiles, the home's and those of a trusted project; later ones override earlier ones.
- * Throws an error that names the file if one is invalid.
+ * Loads the built-in profiles, then the home's, then the project's trusted ones. A later profile replaces an
+ * earlier one of the same name. Throws an error that names the file if a profile is invalid.
  */
 export async function loadProfiles(places: { home: string; project: string | null }): Promise<ProfileSet> {
   const found: Profile[] = [];
@@ -77,7 +77,7 @@ async function readOwn(file: string, from: string): Promise<Profile> {
   return parseOnce(file, await readFile(file, "utf8"), from);
 }
 
-/** Caches by text, because every spawn loads the profiles. */
+/** Parses a file again only if its text has changed, because every spawn loads the profiles. */
 function parseOnce(file: string, text: string, from: string): Profile {
   const before = known.get(file);
   if (before?.text === text && before.profile.from === from) return before.profile;
@@ -156,8 +156,8 @@ async function filesIn(folder: string): Promise<string[]> {
 }
 
 /**
- * Returns the key of a file in `trusted.json`. Resolves links only in the folder's path, because the file
- * itself is never a link.
+ * Returns the key of a file in `trusted.json`. Resolves links only in the folder's path, because a file that
+ * is itself a link is never read.
  */
 async function realKey(project: string, name: string): Promise<string> {
   return join(await realpath(join(project, PROJECT_FOLDER)), name);

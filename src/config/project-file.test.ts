@@ -32,7 +32,7 @@ function projectIn(t: TestContext): { project: string; home: string; agents: str
   return { project, home: join(top, "home"), agents };
 }
 
-/** Fails after a time limit if the read blocks until another process writes. */
+/** Returns the text that was read, or another text if the read still waits for a writer after 5 s. */
 async function withoutWaiting(fifo: string, read: Promise<string>): Promise<string> {
   const late = Promise.withResolvers<string>();
   const timer = setTimeout(() => {

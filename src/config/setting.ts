@@ -9,13 +9,13 @@ export interface Setting {
   readonly choices: readonly string[] | null;
   readonly description: string;
   readonly fallback: unknown;
-  /** What a project's file may do with it: only make it stricter, or nothing. */
+  /** `narrow`: a project's file may only make the setting stricter. `none`: it may not set it. */
   readonly project: "narrow" | "none";
   /** Returns what is wrong with a value, or null. */
   check(value: unknown): string | null;
 }
 
-/** The part of a zod schema that is used here: this folder may not import zod. */
+/** The part of a zod schema that is used here. Declared here, because this folder may not import zod. */
 interface Schema {
   readonly def: { readonly type: string; readonly innerType?: Schema; readonly defaultValue?: unknown };
   readonly shape?: Readonly<Record<string, Schema>>;
@@ -29,7 +29,7 @@ interface Schema {
   };
 }
 
-/** Limits of the machine, not of the sessions in a folder. */
+/** Limits of the whole machine. A project's file may not set them. */
 const OF_THE_NODE = new Set(["limits.turnsMax", "limits.processesMax"]);
 
 /** All settings, in the order of the schema. */

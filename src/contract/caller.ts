@@ -3,7 +3,7 @@ import { Id } from "./id.ts";
 import { Permission } from "./session.ts";
 import { TokenRight } from "./token.ts";
 
-/** `fence` comes from the session's token. It ensures that a replaced agent process is refused. */
+/** `fence` comes from the session's token. A replaced agent process has an old fence and is refused. */
 export const Caller = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("person"), id: z.string(), name: z.string() }),
   z.object({ kind: z.literal("session"), id: Id, rootId: Id, fence: z.number() }),

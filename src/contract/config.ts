@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CallbackPatch, Permission } from "./session.ts";
 
-/** Limits on counts, per tree or per node; `Budget` limits cost and time. */
+/** Limits on numbers of sessions, turns, processes and the like. `Budget` limits cost and time. */
 export const Limits = z.strictObject({
   depthMax: z.int().min(1).max(100).default(5).describe("generations below a root"),
   childrenMax: z.int().min(1).default(8).describe("open children per session"),

@@ -17,7 +17,7 @@ export const EntryKind = z.enum([
 ]);
 export type EntryKind = z.infer<typeof EntryKind>;
 
-/** `text` is for people; the other fields are for tool calls, tool results and plans. */
+/** `text` is what people read. Tool calls, tool results and plans also use other fields. */
 export const EntryBody = z.object({
   text: z.string(),
   tool: z.string().optional(),

@@ -20,7 +20,7 @@ export type HistoryState = z.infer<typeof HistoryState>;
 export const Confidence = z.enum(["certain", "likely", "guess"]);
 export type Confidence = z.infer<typeof Confidence>;
 
-/** The state of a sub-agent that an agent started by itself, read from its files. */
+/** The state of a sub-agent that an agent started without Kinfold, read from the sub-agent's files. */
 export const AgentStatus = z.object({
   agentId: z.string(),
   state: HistoryState,
@@ -41,7 +41,7 @@ export const AgentStatus = z.object({
 });
 export type AgentStatus = z.infer<typeof AgentStatus>;
 
-/** A folder that sessions have worked in, no matter who ran them. */
+/** A folder in which sessions of any origin have worked. */
 export const Project = z.object({
   id: z.string(),
   cwd: z.string(),
@@ -55,7 +55,7 @@ export const Project = z.object({
 });
 export type Project = z.infer<typeof Project>;
 
-/** An entry read from an agent's own file: complete, even if the store has only a part of it. */
+/** An entry read from an agent's own file. It is complete, even if the store has only a part of it. */
 export const HistoryItem = z.object({
   ref: z.string().describe("the agent's own id for it"),
   author: EntryAuthor,
@@ -71,7 +71,7 @@ export const HistoryItem = z.object({
 });
 export type HistoryItem = z.infer<typeof HistoryItem>;
 
-/** A page of a conversation, read from the end of its file. */
+/** One page of the entries in an agent's file. The first page is the end of the file. */
 export const HistoryPage = z.object({
   items: z.array(HistoryItem).describe("in the file's order"),
   cursor: z.string().nullable().describe("for the page before this one; null at the beginning"),

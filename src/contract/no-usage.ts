@@ -1,6 +1,6 @@
 import type { Usage } from "./session.ts";
 
-/** Usage before anything was used. Separate from the schemas: the daemon starts without loading them. */
+/** The usage before any work. It has its own file: the daemon starts without loading the schema files. */
 export const NO_USAGE: Readonly<Usage> = Object.freeze({
   inputTokens: 0,
   cachedTokens: 0,

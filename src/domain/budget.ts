@@ -53,7 +53,7 @@ export function reserve(
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
 }
 
-/** Raises a used-up reservation. The step is small, because other turns may need the rest of the budget. */
+/** Raises a used-up reservation by a small step, because other turns may need the rest of the budget. */
 export function extend(
   accounts: readonly Account[],
   turn: { readonly used: Record<Metered, number>; readonly floor: Record<Metered, number> },
@@ -66,7 +66,7 @@ export function extend(
     if (left === null) return null;
     const used = turn.used[unit];
     const wanted = Math.max(used + turn.floor[unit], STEP * used);
-    // If nothing is used and the floor is zero, the step would be zero, so the turn reserves all that is
+    // If nothing is used and the floor is zero, the reservation would stay zero. So it becomes all that is
     // left.
     return wanted > used ? Math.min(left, wanted) : left;
   };
@@ -151,7 +151,7 @@ export interface Meter {
   readonly isCut: boolean;
 }
 
-/** Returns the usage to book. Unknown usage is booked as the reservation and marked as estimated. */
+/** Returns the usage to book. If it is unknown, books the whole reservation, marked as estimated. */
 export function book(meter: Meter, reserved: Amount, price: Price | null): Usage {
   const said = most(meter.reported, meter.metered);
   const known = priced(said, price);

@@ -190,7 +190,7 @@ test("the prompt that was not sent again is named", () => {
 test("what only the user can fix ends with telling the user", () => {
   for (const reason of [
     "not signed in to codex; only the user can fix this",
-    // Stored by an older version.
+    // An older version stored the reason in these words.
     "not logged in to codex; only the user can fix this",
     "it reached its limit of 30 min",
   ]) {

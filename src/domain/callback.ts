@@ -16,7 +16,7 @@ export interface CallbackData {
   turnId: string | null;
   round: number;
   outcome: Outcome;
-  /** Without a full stop. For a cancelled round: the note that the caller gave, without quotes. */
+  /** Why the round ended, without a full stop. If it was cancelled: the caller's note, without quotes. */
   reason: string | null;
   /** The caller that cancelled the round, in words that can follow "by", such as "the user". */
   by: string | null;
@@ -38,7 +38,7 @@ export interface CallbackData {
   includeOriginalPrompt: boolean;
   template: string | null;
   parentId: string;
-  /** A prompt of an interrupted round that was not sent again, because the agent may have received it. */
+  /** An interrupted round's prompt that is not sent again, because the agent may have received it. */
   unlanded: string | null;
 }
 
@@ -46,16 +46,14 @@ export interface CallbackContext {
   deliveryId: string;
   /** Names of the parent's other children whose rounds are open. */
   stillAtWork: readonly string[];
-  /**
-   * Whether the daemon can wake the parent. Only then does the text say that results arrive by themselves.
-   */
+  /** Whether the daemon can wake the parent. If not, the text tells the parent to call `wait_session`. */
   wakeable: boolean;
   repeated: boolean;
   /** The parent has already ended a turn of its open round with a message, which is its report so far. */
   hasReported?: boolean;
 }
 
-/** Renders one callback as the parent reads it. `notice` is set when a broken template was not used. */
+/** Renders one callback for the parent. `notice` says why the default template replaced a broken one. */
 export function renderCallback(
   data: CallbackData,
   context: CallbackContext,
@@ -64,7 +62,7 @@ export function renderCallback(
   return render(data, { ...context, next, reportBytesMax });
 }
 
-/** Renders a callback for the reply of `wait_session`, with more of the report but without the next step. */
+/** Renders a callback for the reply of `wait_session`: a longer report, but no advice what to do next. */
 export function renderBlock(
   data: CallbackData,
   context: CallbackContext,
@@ -97,7 +95,7 @@ export interface BatchItem extends Pick<CallbackContext, "deliveryId" | "repeate
   readonly data: CallbackData;
 }
 
-/** Returns how many of these callbacks, in order, fit into one batch: at least one, at most 16 and 16 KB. */
+/** Returns how many callbacks, from the first on, fit into a batch of 16 callbacks and 16 KB; at least 1. */
 export function batchLength(items: readonly BatchItem[]): number {
   let bytes = 0;
   let length = 0;
@@ -227,7 +225,7 @@ function nameOf(data: CallbackData): string {
   return oneLine(data.childName) || data.childShortId;
 }
 
-/** Reasons may be longer than other fields: they add our words to the agent's. A cut quotation is closed. */
+/** A reason may be longer than other fields: it has our words and the agent's. Closes a cut quotation. */
 function reasonOf(data: CallbackData): string {
   const reason = oneLine(data.reason ?? "", reasonMax).replace(/[.\s]+$/, "");
   if (reason === "") return "";
@@ -337,7 +335,7 @@ function othersAtWork(context: { stillAtWork: readonly string[]; wakeable: boole
   return `Still at work: ${names.join(", ")}; ${how}.`;
 }
 
-/** A parent that only answers "noted" to a late callback keeps its earlier report; this sentence says so. */
+/** Tells a parent that a short reply to a late callback does not replace its earlier report. */
 function reportKept({ hasReported = false }: Pick<CallbackContext, "hasReported">): string {
   return hasReported ? ` ${reportKeptLine}` : "";
 }

@@ -18,7 +18,7 @@ export interface Constraint {
 export interface BriefInput {
   /** `brief`: all sections. `tail`: recent context only. `fork`: the child gets the conversation itself. */
   readonly mode: "brief" | "tail" | "fork";
-  /** `parent`: the brief is for a child; `self`: for a new conversation of the same session. */
+  /** Whose context it has. `parent`: a child gets its parent's. `self`: a session gets its own again. */
   readonly of: "parent" | "self";
   readonly title: string | null;
   readonly checkpoint: string | null;
@@ -27,12 +27,12 @@ export interface BriefInput {
   /** The session has entries since the checkpoint that are older than `entries`. */
   readonly hasEarlier: boolean;
   readonly entities: readonly string[];
-  /** Ordered by ancestor, the oldest first. */
+  /** The constraints of the topmost ancestor come first. */
   readonly constraints: readonly Constraint[];
   readonly tailChars: number;
   /** Id of the fences around tool output. Its authors do not know the id, so they cannot forge a fence. */
   readonly fenceId: string;
-  /** The tool call that returns earlier entries; `restCall` returns the rest of a cut section. */
+  /** The tool call that returns older entries. `restCall` returns the rest of a section that was cut. */
   readonly transcriptCall: string;
   readonly restCall: string;
 }
@@ -43,8 +43,8 @@ export interface Brief {
 }
 
 /**
- * Makes the inherited block without a model; null if it would be empty. Constraints get room first, then the
- * checkpoint, the recent context and the entities. Every cut is marked.
+ * Makes the brief, without a model; null if it would be empty. When room is short, constraints get it first,
+ * then the checkpoint, the recent context and the entities. The text shows where something was cut.
  */
 export function briefOf(input: BriefInput): Brief | null {
   const head = `${HEADINGS[input.of]}\n\n${title(input.title)}`;
@@ -95,8 +95,9 @@ export interface CheckpointLike {
 }
 
 /**
- * Chooses the newer of the session's checkpoint and its agent's compaction summary; the tail then begins
- * after it. If neither exists, chooses the automatic checkpoint, which does not shorten the tail.
+ * Chooses the newer of the session's checkpoint and its agent's compaction summary. Recent context then
+ * begins after the chosen one. If neither exists, chooses the automatic checkpoint, which does not shorten
+ * the recent context.
  */
 export function chooseCheckpoint<T extends CheckpointLike>(of: {
   readonly explicit: T | null;
@@ -128,8 +129,8 @@ export function filesNamed(entries: readonly Pick<BriefEntry, "kind" | "body">[]
 }
 
 /**
- * Returns the touched files, most often touched first, then the files known before. Paths in the session's
- * folder are relative to it.
+ * Returns the touched files, most often touched first, then those in `before`. A path inside the session's
+ * folder is made relative to that folder.
  */
 export function filesTouched(
   counts: ReadonlyMap<string, number>,
@@ -187,7 +188,7 @@ function checkpointSection({ checkpoint, title: of, restCall }: BriefInput, room
   return headOf(summary, room - note.length, section)?.concat(note) ?? null;
 }
 
-/** Shows the newest entries whole. If they use less than half of the room, adds the end of the one before. */
+/** Shows the newest entries whole. If half of the room is still free, adds the end of the next older one. */
 function recentSection(input: BriefInput, room: number): string | null {
   const limit = Math.min(input.tailChars, room - RECENT.length - 1);
   if (limit <= 0) return null;

@@ -8,9 +8,7 @@ export interface Label {
   readonly form?: "prose" | "data";
 }
 
-/**
- * Escapes text so that it cannot pass for ours or expand an `@path`. Keeps the last `charsMax` characters.
- */
+/** Escapes text so that it cannot look like ours or expand an `@path`. Keeps the last `charsMax` chars. */
 export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY): string {
   const read = text.length > charsMax * READ_AHEAD ? text.slice(-charsMax * READ_AHEAD) : text;
   const clean = escaped(
@@ -22,7 +20,7 @@ export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY
   return `…${clean.slice(beginAt(clean, Math.max(0, clean.length - charsMax + 1)))}`;
 }
 
-/** Makes another author's text safe as a part of one of our lines. */
+/** Makes another author's text safe to put inside one of our lines. */
 export function field(text: string, max: number): string {
   return escaped(oneLine(text, max));
 }
@@ -31,7 +29,7 @@ export function inline(text: string): string {
   return asData(folded(visible(text)));
 }
 
-/** Puts prose on the label's line. Its other lines, and all data, are indented deeper than any label. */
+/** Starts prose on the label's line. Indents later lines, and all lines of data, deeper than any label. */
 export function labelled({ label, body, form }: Label, fenceId: string): string {
   if (form === undefined) return `  ${label}`;
   const below = body.replace(/\n(?=.)/g, "\n    ");
@@ -66,7 +64,7 @@ function escaped(text: string): string {
   return text.replace(OUR_LINE, String.raw`$1\$2`).replace(BARE_AT, String.raw`\@`);
 }
 
-/** Reads this many times `charsMax`, because cleaning removes some characters; the limit bounds the work. */
+/** Reads at most this many times `charsMax`: more than is shown, because cleaning removes characters. */
 const READ_AHEAD = 4;
 /** A shorter remainder is not worth showing. */
 const LEAST = 40;
@@ -84,7 +82,7 @@ const BARE_AT = /(?<!\\)@/g;
 const OUR_LINE =
   /^([ \t>]*)(#|`{3}|~{3}|(?:checkpoint|recent context|focal entities|active constraints)\s*:|\[kinfold\]|(?:=+|-{2,})[ \t]*$)/gim;
 
-/** Puts the task first, because an agent recognizes its own commands only in the first line. */
+/** Puts the prompt first, because an agent recognizes its own commands only in the first line. */
 export function withInstructions(
   prompt: string,
   work: { readonly profile: string; readonly instructions: string | null },

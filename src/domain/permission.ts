@@ -10,7 +10,7 @@ export function isLooser(mode: Permission, than: Permission): boolean {
 /** The loosest mode a session may have, and who set that limit. */
 export interface Ceiling {
   readonly mode: Permission;
-  /** As worded in a refusal: "your own", "the API key's". */
+  /** The words for it in a refusal: "your own", "the API key's". */
   readonly whose: string;
 }
 
@@ -53,19 +53,19 @@ export function ownToolsOf<L extends readonly string[] | null>(list: L): L | str
   return list === null ? list : list.filter((name) => !isOurs(name));
 }
 
-/** Returns the tools a session may not call; without `spawn_session`, they include every tool that spawns. */
+/** Returns the tools a session may not call. If `spawn_session` is one, so are all tools that spawn. */
 export function withheldFrom(lists: Lists): string[] {
   const withheld = [...OURS].filter((name) => !mayCall(lists, name));
   if (!withheld.includes(SPAWN)) return withheld.filter((name) => name !== ALIAS_WORDS.name);
   return [...new Set([...withheld, ...SPAWNING])];
 }
 
-/** Without any of Kinfold's tools, a session needs neither our MCP server nor a token for it. */
+/** True if a session has none of Kinfold's tools: it then needs neither our MCP server nor a token. */
 export function hasNoTools(lists: Lists): boolean {
   return withheldFrom(lists).length === OURS.size;
 }
 
-/** Whether a session that lacks the `withheld` tools may give a child `tool`; null if it is not Kinfold's. */
+/** Whether a session without the `withheld` tools may give `tool` to a child; null if it is not our tool. */
 export function mayGive(tool: string, withheld: readonly string[]): boolean | null {
   if (!isOurs(tool)) return null;
   return tool === ALL_OURS ? withheld.length === 0 : !withheld.includes(bare(tool));

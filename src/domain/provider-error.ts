@@ -108,7 +108,7 @@ const CUT = any(
   String.raw`\bincomplete (?:json|response|stream)\b`,
 );
 
-/** "API Error: 529 …", "last status: 429 …", "got status: 503", `"code":401`, "(429)", "Repeated 529 …". */
+/** Finds the status in "API Error: 529 …", "last status: 429 …", "got status: 503", `"code":401`. */
 function statusIn(text: string): number | null {
   const found = STATUS.exec(text)?.[1];
   return found === undefined ? null : Number(found);

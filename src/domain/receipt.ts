@@ -6,7 +6,7 @@ import { NO_USAGE } from "../contract/no-usage.ts";
 
 export type FileChange = Readonly<Receipt["filesChanged"][number]>;
 
-/** The part of a driver's updates that `observe` needs; the port's type is assignable to it. */
+/** The part of a driver's updates that `observe` needs. The port's `AgentUpdate` fits this type. */
 export type AgentUpdateLike =
   | {
       readonly kind: "toolCall";
@@ -39,7 +39,7 @@ export interface Seen {
   /** A description of the last call for people: its title, else the tool's name. */
   lastTool: string | null;
   lastToolHasResult: boolean;
-  /** Indexes of each call in the lists above, by the agent's call id. */
+  /** For each call id of the agent: the indexes of that call in `toolCalls` and in `commands`. */
   places: Map<string, { call: number; command: number | null }>;
   lastCallId: string | null;
   plan: readonly { title: string; status: string }[] | null;
@@ -143,7 +143,7 @@ export function receiptLine(receipt: Receipt): string {
   return parts.join(", ");
 }
 
-/** For a receipt without any tool call or file change. */
+/** The sentence for a receipt without any tool call or file change. */
 export function unprovenLine(durationMs: number): string {
   return `It called no tool at all in ${duration(durationMs)}; treat its report as unproven.`;
 }
@@ -246,7 +246,7 @@ function clipped(text: string, max: number): string {
 const nameMax = 120;
 const commandMax = 300;
 const commandsMax = 1000;
-/** An agent may invent a new tool name for every call; this keeps the receipt readable and its row small. */
+/** An agent may invent a new tool name for every call. The limit keeps the receipt's row small. */
 const toolNamesMax = 200;
 const otherTools = "other tools";
 const deniedShown = 5;

@@ -19,7 +19,7 @@ export interface RoundFacts {
   readonly updatedAt: number;
 }
 
-/** Applies only to `completed`. Any other outcome closes the round in the transaction that records it. */
+/** Decides only whether a round has completed. Recording any other outcome closes the round at once. */
 export function roundHasCompleted(facts: RoundFacts): boolean {
   return (
     facts.roundOpen &&
@@ -57,7 +57,7 @@ function waitingOn(waiting: Waiting): { status: SessionStatus; waiting: Waiting 
   return { status: "waiting", waiting };
 }
 
-/** Returns whether a message from this sender releases a held inbox. */
+/** Messages wait after a failure or a stop. Returns whether a message from this sender ends that wait. */
 export function releases(
   held: "failed" | "stopped" | null,
   sender: { kind: "person" | "session" | "daemon" | "outside"; id: string | null },
@@ -100,7 +100,7 @@ export interface Report {
   readonly lastWords: string | null;
 }
 
-/** The report is the last message of a turn, but a short reply to callbacks does not replace a report. */
+/** The report is the last message of a turn. A shorter reply to callbacks does not replace a report. */
 export function reportOf(turns: readonly TurnSaid[]): Report {
   let report: string | null = null;
   let last: string | null = null;

@@ -24,7 +24,7 @@ const IDLE = { phase: "idle", agent: "agent", since: 1, isClaimed: false, hasBac
 const ENDING = { phase: "ending", agent: "agent", unsettled: null, hasEnded: false, left: [] } as const;
 const UNSETTLED = { turn: "turn", limit: null, isStopped: false } as const;
 
-/** One slot for each phase and each condition that changes what an event does. */
+/** One slot for each phase, and for each condition on which the effect of an event depends. */
 const SLOTS = {
   starting: { phase: "starting", turn: "turn", limit: null },
   prompting: { phase: "prompting", agent: "agent", turn: "turn", limit: null, isPlanSentBack: false },

@@ -8,7 +8,8 @@
  *                               stopping ──end──▶ ending ──ended──▶ gone
  *
  * `end` leads from every phase to `ending`. A slot is `gone` when its process has ended and it has no turn
- * left to settle. An event that names a turn or an agent is refused once another one has replaced it.
+ * left to settle. An event that names a turn or an agent is refused once another turn or agent has replaced
+ * the named one.
  */
 export type Slot<A, T> =
   | {
@@ -22,7 +23,7 @@ export type Slot<A, T> =
       readonly agent: A;
       readonly turn: T;
       readonly limit: Limit | null;
-      /** The plan was sent back. If the agent then reports `cancelled`, it has ended the turn itself. */
+      /** The plan was sent back for changes. If the agent then reports `cancelled`, that is a normal end. */
       readonly isPlanSentBack: boolean;
     }
   | { readonly phase: "stopping"; readonly agent: A; readonly turn: T; readonly limit: Limit | null }
@@ -30,12 +31,13 @@ export type Slot<A, T> =
       readonly phase: "idle";
       readonly agent: A;
       /**
-       * When the agent became idle. Null while a turn is being claimed or the agent's own work becomes a
-       * turn.
+       * When the agent became idle. Null while a turn is being claimed, and while the agent works without a
+       * prompt but that work has no turn yet.
        */
       readonly since: number | null;
       /**
-       * A turn is being claimed. Meanwhile the slot does not end if it is idle too long or its agent exits.
+       * A turn is being claimed. Until that is done, neither a long idle time nor the agent's exit ends the
+       * slot.
        */
       readonly isClaimed: boolean;
       /** Background work that the last turn started is still running. */
@@ -73,7 +75,7 @@ export interface LeftProcess {
 }
 
 export type SlotEvent<A, T> =
-  /** A turn was claimed, or recorded for work that the agent does by itself. */
+  /** A turn was claimed, or was recorded for work that the agent began without a prompt. */
   | { readonly type: "begin"; readonly turn: T }
   | { readonly type: "started"; readonly agent: A }
   /** The turn's agent is gone; another one starts. */
@@ -84,9 +86,9 @@ export type SlotEvent<A, T> =
   | { readonly type: "settled"; readonly turn: T; readonly hasBackground: boolean; readonly at: number }
   | { readonly type: "claim" }
   | { readonly type: "releaseClaim"; readonly at: number }
-  /** The idle agent has started to work by itself. */
+  /** The idle agent has begun to work without a prompt. */
   | { readonly type: "beginAutonomous" }
-  /** The work that the idle agent started by itself led to no turn. */
+  /** The idle agent worked without a prompt, but no turn was recorded for that work. */
   | { readonly type: "dropAutonomous"; readonly at: number }
   | { readonly type: "backgroundOver" }
   | { readonly type: "exited"; readonly agent: A }

@@ -143,7 +143,7 @@ const compileOptions = {
   data: false,
 };
 
-/** Set explicitly: by default Handlebars also refuses access to a prototype, but logs it to the console. */
+/** By default Handlebars refuses prototype access too, but logs it to the console. These options do not. */
 const runtimeOptions = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
 const emptyContext = {
@@ -157,9 +157,7 @@ const emptyContext = {
   completedAt: "",
   messageCount: 0,
   toolUseCount: 0,
-  /**
-   * The message with its heading, already fenced and escaped, so no template can take it out of the fence.
-   */
+  /** The child's report with its heading. It is fenced and escaped before a template can use it. */
   lastAssistantMessage: "",
   childName: "",
   agent: "",

@@ -16,8 +16,8 @@ export class TranscriptWriter {
   readonly #agent: string;
   readonly #keptFrom: number;
   /**
-   * Number of removed entries that the output does not mention yet. Inherited entries before `keptFrom` are
-   * not removed.
+   * Number of removed entries that the output does not mention yet. All entries before `keptFrom` are
+   * removed, except inherited ones.
    */
   #missing: number;
 

@@ -5,7 +5,7 @@ import { fence, oneLine, withoutDeliveryLines } from "../text/fence.ts";
 import { count, duration } from "../text/quantity.ts";
 
 export interface TriggerSender {
-  /** Shown as `Child`, `Session` or, from outside, the name of the system. */
+  /** Shown as `Child` or `Session`; for `outside`, the name of the outside system is shown. */
   readonly kind: "child" | "session" | "outside";
   readonly name: string;
   readonly shortId: string | null;
@@ -148,7 +148,7 @@ export function renderAnswer(answer: {
   return lines.join("\n");
 }
 
-/** Informs a parent that a question it has read was answered by another caller. Data, not an instruction. */
+/** Tells a parent that another caller answered a question which the parent has read. No reply is needed. */
 export function renderAnswered(answered: {
   type: string;
   asked: string;

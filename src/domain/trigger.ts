@@ -31,7 +31,7 @@ export function isBlocking(type: string): boolean {
   return (BLOCKING_TYPES as readonly string[]).includes(type);
 }
 
-/** These triggers report an end or an error and ask nothing. */
+/** True for triggers that only report the end or the error of a session. */
 export function needsNoAnswer(type: string): boolean {
   return type === "session_complete" || type === "session_error";
 }

@@ -95,7 +95,7 @@ export async function marked(leaseId: string): Promise<number[]> {
   return rows.filter((row) => row.leaseId === leaseId).map(({ pid }) => pid);
 }
 
-/** Polls, for changes that the operating system makes at its own pace. */
+/** Polls until `isSo` holds, because the operating system makes some changes with a delay. */
 export async function eventually(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
   const limit = performance.now() + 20_000 * slowness();
   while (!(await isSo())) {

@@ -14,7 +14,7 @@ export interface Driver {
   readonly name: string;
   /** How a person signs in; completes "to sign in, …". */
   readonly howToSignIn?: string;
-  /** Reports what this agent can do here. Cheap enough for every start; opens no agent session. */
+  /** Reports what this agent can do on this machine. Fast enough for every start. Opens no agent session. */
   probe(): Promise<Agent>;
   /** Starts the agent's process and opens a new session, or the one in `load`. Never rejects. */
   open(request: OpenRequest): Promise<OpenResult>;
@@ -34,7 +34,7 @@ export interface OpenRequest {
   readonly notTools: readonly string[];
   /** The person's MCP servers that the session may use; null allows all. */
   readonly servers: readonly string[] | null;
-  /** Kinfold's tools. The token goes over the protocol or in the environment, never in the arguments. */
+  /** The server of Kinfold's tools. Its token goes over protocol or environment, never in arguments. */
   readonly mcp: { readonly url: string; readonly token: string } | null;
   /** The agent's id of the session to load and replay; null opens a new one. */
   readonly load: string | null;
@@ -45,9 +45,9 @@ export interface OpenRequest {
   /** Called with a request that the agent waits for. The driver sends the result to the agent. */
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
   /**
-   * Every process is started through this function. It calls the synchronous `start` under the session's lock
-   * if the session still needs an agent, else it resolves to false. After false or a rejection, no process
-   * may remain. A driver without processes does not call it.
+   * Starts every process of the driver. If the session still needs an agent, calls the synchronous `start`
+   * under the session's lock; else resolves to false. After false or a rejection, the driver must leave no
+   * process behind. A driver without processes does not call it.
    */
   readonly admitProcess: AdmitProcess;
   /**
@@ -57,7 +57,7 @@ export interface OpenRequest {
   readonly onUnmarked?: (processes: readonly RememberedProcess[]) => void;
 }
 
-/** `start` is idempotent: a second call returns the same process. Null means no process could be created. */
+/** `start` returns null if no process could be created. A second `start` returns the same process. */
 export type AdmitProcess = (start: () => ProcessIdentity | null) => Promise<boolean>;
 
 export type OpenResult =
@@ -156,7 +156,7 @@ export type AgentUpdate =
   | (Observed<"toolCall"> & { readonly input: unknown })
   | (Observed<"toolResult"> & {
       readonly text: string;
-      /** True for a Kinfold tool's result. This proves that a delivery id in its text reached the agent. */
+      /** True for the result of a Kinfold tool. A delivery id in its text has then reached the agent. */
       readonly ours: boolean;
     })
   | Observed<"plan">
@@ -176,7 +176,7 @@ export type AgentUpdate =
     }
   | { readonly kind: "notice"; readonly text: string };
 
-/** The kind of action that the agent asks for, as far as the agent says. A command can do anything. */
+/** The kind of action that is requested, as the agent describes it. A `command` can do anything. */
 export type Risk = "read" | "change" | "command" | "network" | "unknown";
 
 export type AgentRequest =
@@ -189,7 +189,7 @@ export type AgentRequest =
       readonly risk: Risk;
       /** The answers that the agent offers, in its words. */
       readonly options: readonly string[];
-      /** True for one of Kinfold's tools. */
+      /** True if the agent asks to call one of Kinfold's tools. */
       readonly ours: boolean;
     }
   /** The agent asks to leave planning mode. Allow approves the plan; deny makes the agent go on planning. */
@@ -207,5 +207,5 @@ export interface AgentQuestion {
 export type AgentAnswer =
   | { readonly kind: "allow" }
   | { readonly kind: "deny" }
-  /** By question id; unanswered questions are left out. */
+  /** The answers by question id, without the unanswered questions. */
   | { readonly kind: "answer"; readonly answers: Readonly<Record<string, string | readonly string[]>> };

@@ -7,7 +7,7 @@ export async function endBackground(deps: EngineDeps, session: SessionRecord): P
   const { id, rootId, fence } = session;
   await deps.store.write(rootId, { session: id, fence }, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
-    // If a turn has started since then, the settle of that turn decides about background work.
+    // If a turn has started since `session` was read, that turn's settle decides about background work.
     if (fresh === null || fresh.backgroundUntil !== session.backgroundUntil) return;
     if ((await tx.turns.running(session.id)) !== null) return;
     await tx.sessions.patch(session.id, { backgroundUntil: null });

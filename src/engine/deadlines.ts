@@ -14,7 +14,7 @@ export async function passDeadlines(deps: EngineDeps, startedAt: number): Promis
   const now = deps.now();
   if (now - startedAt < Math.min(GRACE_MS, deps.config.triggers.parentMs)) return;
   for (const trigger of await deps.store.read.triggers.due(now)) {
-    // No fence: a question may outlive the process that asked it; it is closed by compare-and-set.
+    // No fence: the process that asked may be gone. The check of `status` prevents closing a question twice.
     await deps.store.write(trigger.rootId, async (tx) => {
       const fresh = await tx.triggers.byId(trigger.id);
       if (fresh === null || fresh.status !== "open") return;

@@ -28,8 +28,8 @@ export class Heartbeat implements Service {
   #ticked: Beat = { wall: 0, monotonic: 0, runnable: 0 };
   #sleptMs = 0;
   /**
-   * The sleep by which deadlines are being moved. `trees` has the trees that are already done, so that a
-   * retry moves no deadline twice.
+   * The length of the sleep by which deadlines are being moved, and the trees whose deadlines are already
+   * moved. A retry skips those trees, so no deadline moves twice.
    */
   #moving: { readonly ms: number; readonly trees: Set<string> } | null = null;
   #renewed = 0;
@@ -67,14 +67,14 @@ export class Heartbeat implements Service {
       });
   }
 
-  /** Also runs while a tick is still running; otherwise a slow tick would look like sleep. */
+  /** Measures how long the daemon slept. Also runs during a slow tick, which would else look like sleep. */
   #measure(): void {
     const before = this.#ticked;
     this.#ticked = this.#beat();
     const sleptMs = sleptBetween(before, this.#ticked, TICK_MS);
     if (sleptMs <= SLEPT_MS) return;
     this.#sleptMs += sleptMs;
-    // The server's clock did not stop during the sleep, so the lease is renewed at once.
+    // The database server's clock ran on during the sleep, so the next tick renews the lease at once.
     this.#renewed -= RENEW_MS;
   }
 
@@ -83,8 +83,8 @@ export class Heartbeat implements Service {
   }
 
   async #tick(): Promise<void> {
-    // Deadlines are compared with the time at which the tick began, because the process may be suspended
-    // during it.
+    // Deadlines are compared with the time at which the tick began. If the machine sleeps during the tick,
+    // that time must not count.
     const { wall } = this.#ticked;
     await this.#renew();
     await this.#afterSleep();
@@ -113,7 +113,7 @@ export class Heartbeat implements Service {
     for (const rootId of new Set([...open.keys(), ...asked.keys()])) {
       if (trees.has(rootId)) continue;
       const sessions = open.get(rootId) ?? [];
-      // No fence: the write moves the deadlines of all open sessions of a tree.
+      // No fence: a fence covers one session, and this write moves the deadlines of a whole tree.
       await store.write(rootId, async (tx) => {
         await moveDeadlines(tx, asked.get(rootId) ?? [], sleptMs);
         await pause(tx, sessions, sleptMs);
@@ -130,7 +130,7 @@ export class Heartbeat implements Service {
     this.#moving = null;
   }
 
-  /** Renews the node's lease, and starts over if it was lost. The lease on SQLite does not expire. */
+  /** Renews the node's lease. If it was lost, ends all agents and starts over. On SQLite it never expires. */
   async #renew(): Promise<void> {
     const { store, log } = this.#deps;
     if (store.kind === "sqlite") return;

@@ -156,7 +156,7 @@ export class Importer implements Service {
     this.#timer.unref();
   }
 
-  /** If the store itself has failed, only the log shows the failure until the thread starts again. */
+  /** Publishes that the import failed. If the store has failed too, only the log shows the failure. */
   async #publishFailure(reason: string): Promise<void> {
     const { imports } = this.#deps.store;
     try {

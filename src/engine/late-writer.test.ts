@@ -29,7 +29,7 @@ const USAGE = { inputTokens: 50, cachedTokens: 0, outputTokens: 50, usd: null };
 interface World {
   readonly engine: Awaited<ReturnType<typeof openEngine>>;
   readonly session: SessionRecord;
-  /** Writes as another writer, not as the one under test. */
+  /** Writes directly to the store. Such a write is never the one under test. */
   readonly write: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
   readonly running: (turn?: Partial<TurnRecord>, handle?: Partial<AgentHandle>) => Promise<Running>;
 }

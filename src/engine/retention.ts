@@ -55,7 +55,7 @@ export class Retention implements Service {
     if (keep.eventDays !== null) await this.#events(this.#deps.now() - keep.eventDays * DAY_MS);
   }
 
-  /** Removes events of idle trees, but none that the rollouts lack, because a restore reads the rollouts. */
+  /** Removes events of idle trees, but only events that are in the rollouts, which a restore reads. */
   async #events(idleSince: number): Promise<void> {
     const xidBelow = await rolloutPoint(this.#deps);
     for (let after: string | undefined = ""; after !== undefined && !this.#isStopped;) {
@@ -70,7 +70,7 @@ export class Retention implements Service {
 
   async #pruneTree(rootId: string, of: { idleSince: number; xidBelow: number }): Promise<void> {
     for (let isDone = false; !isDone && !this.#isStopped;) {
-      // No fence: an event never changes after it was written.
+      // No fence: the write removes only stored events, which no process changes.
       ({ isDone } = await this.#deps.store.write(rootId, (tx) =>
         tx.retention.pruneEvents({ ...of, limit: SLICE }),
       ));

@@ -11,7 +11,7 @@ const TAIL_BYTES = 65_536;
 const READ_BYTES = 1024 * 1024;
 /** After a line longer than this, other work may run before the next line. */
 const LONG_CHARS = 65_536;
-/** Number of trees whose last written event is kept in memory. */
+/** Maximum number of trees whose last written event is kept in memory. */
 const TREES_MAX = 1_000;
 
 /**
@@ -48,7 +48,7 @@ export class Rollout implements Service {
     await this.#write();
   }
 
-  /** Schedules a pass. Passes never overlap, because two would write the same lines. */
+  /** Schedules a pass. Passes never overlap: two at once would write the same lines twice. */
   #soon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
@@ -77,7 +77,7 @@ export class Rollout implements Service {
     }
   }
 
-  /** Returns false after an error, which does not affect the other trees. */
+  /** Writes one tree. Logs an error and returns false, so that the other trees are still written. */
   async #tryTree(rootId: string): Promise<boolean> {
     try {
       await this.#writeTree(rootId);
@@ -96,8 +96,8 @@ export class Rollout implements Service {
     const known = this.#written.get(rootId);
     const first = known === undefined ? await feed.firstSince(rootId, this.#xmin) : known + 1;
     if (first === null) return;
-    // The tree is entered again after its last page. If the pass fails before, the next pass compares the
-    // tree with its files.
+    // The tree leaves the map until its last page is written. If the pass fails before that, the next pass
+    // compares the tree with its files.
     this.#written.delete(rootId);
     for (let after = first - 1; ;) {
       const page = await feed.ofTree(rootId, after, PAGE);
@@ -137,7 +137,7 @@ export class Rollout implements Service {
 
 /** Returns the transaction number below which all events are in the rollouts; 0 if it is unknown. */
 export async function rolloutPoint(deps: Pick<EngineDeps, "rolloutFolder" | "store">): Promise<number> {
-  // Without a point, everything is compared with the files again; no line is written twice.
+  // If the point cannot be read, all events are compared with the files again, so no line is written twice.
   const text = await readFile(pointFile(deps), "utf8").catch(() => "");
   const [epoch, xmin] = text.trim().split(".");
   return epoch === deps.store.epoch ? Number(xmin) || 0 : 0;
@@ -243,7 +243,7 @@ function metaOf(session: SessionRecord): Record<string, unknown> {
   return { id, timestamp, source, ...lineage, name, agent, model, profile, scope, cwd, effective };
 }
 
-/** Returns the sequence number of the last complete line. Ends a torn line with a line break. */
+/** Returns the sequence number of the last complete line. Adds a line break to an incomplete last line. */
 async function lastSeq(handle: FileHandle): Promise<number> {
   const { size } = await handle.stat();
   if (size === 0) return 0;

@@ -42,8 +42,8 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
 }
 
 /**
- * Excludes the time in which no daemon ran from time budgets and deadlines. That time is counted from the
- * last activity in each tree.
+ * Time in which no daemon ran does not count for time budgets and deadlines. It is measured from the last
+ * activity in each tree.
  */
 export async function forgetDowntime(deps: EngineDeps): Promise<void> {
   const { store } = deps;
@@ -58,7 +58,7 @@ export async function forgetDowntime(deps: EngineDeps): Promise<void> {
     const lastSign = Math.max(...tree.map((each) => Math.max(each.lastActivityAt, each.updatedAt)));
     const byMs = Math.round(deps.now() - lastSign);
     if (byMs <= 0) continue;
-    // No fence: the write moves the deadlines of all open sessions of a tree.
+    // No fence: a fence covers one session, and this write moves the deadlines of a whole tree.
     await store.write(rootId, async (tx) => {
       await pause(tx, timed.get(rootId) ?? [], byMs);
       await moveDeadlines(tx, triggers, byMs);
@@ -66,7 +66,7 @@ export async function forgetDowntime(deps: EngineDeps): Promise<void> {
   }
 }
 
-/** Adds time that does not count against time budgets, for sessions of one tree. */
+/** Adds to the paused time of sessions, which does not count against their time budgets. */
 export async function pause(tx: Tx, sessions: readonly SessionRecord[], byMs: number): Promise<void> {
   for (const { id } of sessions) {
     const session = await tx.sessions.byId(id);
@@ -75,7 +75,7 @@ export async function pause(tx: Tx, sessions: readonly SessionRecord[], byMs: nu
   }
 }
 
-/** Fails a round that has no running turn. It may wait for a slot, for children, or for a limit to reset. */
+/** Fails a round without a running turn: it waits for a slot, for children, or for a limit to reset. */
 async function failRound(deps: EngineDeps, over: SessionRecord, reason: string): Promise<void> {
   const { id, rootId, fence } = over;
   await deps.store.write(rootId, { session: id, fence }, async (tx) => {

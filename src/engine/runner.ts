@@ -169,7 +169,7 @@ export class Runner implements Service {
     return true;
   }
 
-  /** Starts the next turn in an idle slot. No idle timeout and no exit of the agent ends a claimed slot. */
+  /** Starts the next turn in an idle slot. Claims the slot first, so that no idle timeout or exit ends it. */
   async #goOn(session: SessionRecord, slot: AgentSlot): Promise<boolean> {
     if (slot.state.phase !== "idle") return false;
     if (slot.lease.fence !== session.fence) {

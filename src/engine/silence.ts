@@ -135,7 +135,7 @@ export class SilenceWatch {
   }
 }
 
-/** While the store was being read, the agent may have sent an update or another turn may have begun. */
+/** Checks again after a read of the store: the agent may have sent an update, or the turn may have ended. */
 function isStillSilent(slot: AgentSlot, recorder: Recorder, watched: Watched): boolean {
   return slot.isIn(recorder) && !recorder.isOver && watched.updates === recorder.recorded;
 }

@@ -34,7 +34,7 @@ export interface SessionFacts {
   /** Prompts and answers. All blocks of one answer count as one message. */
   messageCount: number;
   toolUseCount: number;
-  /** The parent that this session's own files name. */
+  /** The parent that is named in this session's own files. */
   parent: ParentClaim | null;
   agentType: string | null;
   /** The name that the sub-agent was started with; null if the agent does not name its sub-agents. */
@@ -44,7 +44,7 @@ export interface SessionFacts {
   finished: boolean | null;
   /** Every call that starts a sub-agent, in order. */
   calls: SpawnCall[];
-  /** States of sub-agents that were reported to this session by other means than the results of its calls. */
+  /** The states of sub-agents that were reported to this session, apart from the results in `calls`. */
   told: ToldState[];
   ending: Ending;
   /** How many background tasks were still running when the last turn ended, as counted by the agent. */
@@ -78,7 +78,7 @@ export interface SpawnCall {
   readonly agentType: string | null;
   readonly name: string | null;
   readonly promptKey: string | null;
-  /** The call asked for background work, or its result says that the work was launched. */
+  /** The call asked for background work, or its result says that the work goes on in the background. */
   background: boolean;
   /** The call starts several sub-agents, so its result is not about any single one of them. */
   readonly many: boolean;
@@ -154,7 +154,7 @@ export interface Ending {
 
 export type Tokens = Readonly<Pick<Usage, "inputTokens" | "cachedTokens" | "outputTokens">>;
 
-/** Adds only what `now` has more than `before`, because rows or versions of one message repeat its usage. */
+/** `before` is the usage already counted for the same message: only the increase is added. */
 export function countTokens({ usage }: SessionFacts, now: Tokens, before: Tokens | undefined): void {
   for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
     usage[name] += Math.max(0, now[name] - (before?.[name] ?? 0));

@@ -40,8 +40,8 @@ export interface HistoryReader {
     folder?: string,
   ): AsyncIterable<FoundSession>;
   /**
-   * Returns the only folder that must be searched after this file or folder appeared; null when no session
-   * can be there. Readers without this method need a search of the whole root.
+   * Returns the folder to search after this file or folder appeared, or null if no session can be there. No
+   * other folder has to be searched. For a reader without this method, the whole root is searched.
    */
   near?(root: string, file: string): string | null;
   /**
@@ -53,7 +53,7 @@ export interface HistoryReader {
   glance(found: FoundSession): Promise<Glance>;
   /** Reads the last entries of a file of any size, from its tail only. */
   tail(found: FoundSession, options: TailOptions): Promise<TailPage>;
-  /** Lists the sessions of the agent's own registry, checked against the running processes. */
+  /** Lists the sessions that processes are reported to work on, by the agent's registry or by open files. */
   live(root: string, probe: ProcessProbe): Promise<LiveSession[]>;
   /**
    * Whether `live` lists every process that works on this session. If it does, a session that is not listed
@@ -62,7 +62,7 @@ export interface HistoryReader {
   listsLive?(facts: SessionFacts): boolean;
 }
 
-/** Passed in, so that tests can use another home. */
+/** The user's home and environment. Tests pass another home. */
 export interface UserHome {
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -114,8 +114,8 @@ export interface ReadOptions {
 
 export interface ReadBatch {
   /**
-   * The file was replaced, shortened or rewritten since the state was made: reading began again, and
-   * everything known about the file is void. Can be true only in the first batch.
+   * The file was replaced, shortened or rewritten since the state was made, or the reader's version has
+   * changed. Reading began again, so everything read before is void. Can be true only in the first batch.
    */
   readonly reset: boolean;
   readonly entries: readonly HistoryEntry[];
@@ -144,7 +144,7 @@ export interface HistoryEntry {
    * Stored entries never change, so the rewritten entry gets a new ref.
    */
   readonly replaces?: string;
-  /** The sub-agent in the same file (`ReadState.inline`); null for the file's own session. */
+  /** The sub-agent that the entry belongs to (see `ReadState.inline`); null for the file's own session. */
   readonly inlineId: string | null;
   readonly author: EntryAuthor;
   readonly kind: EntryKind;
@@ -160,7 +160,7 @@ export interface LeftBehind {
   readonly inlineId: string | null;
   /** Null: from the beginning of the session. */
   readonly afterRef: string | null;
-  /** The first entry that is part of the conversation again; null when there is none yet. */
+  /** The first entry after the removed ones; null when there is none yet. */
   readonly beforeRef: string | null;
   readonly reason: string;
 }
@@ -189,14 +189,14 @@ export interface Glance {
 
 export interface TailOptions {
   readonly entriesMax: number;
-  /** The `beforeOffset` of the page after the wanted one. Absent: the wanted page ends at the file's end. */
+  /** Pass a page's `beforeOffset` to get the page before it. If absent, the file's last page is returned. */
   readonly beforeOffset?: number;
   readonly textMax?: number;
 }
 
 export interface TailPage {
   readonly entries: readonly HistoryEntry[];
-  /** Pass it to get the preceding page. Null at the beginning of the file. */
+  /** Pass this value to `tail` to get the preceding page. Null if this is the first page. */
   readonly beforeOffset: number | null;
   readonly badCount: number;
 }

@@ -14,12 +14,12 @@ export interface ReaderUnderTest {
   readonly reader: HistoryReader;
   /** Writes sample files into a new, empty root. */
   readonly lay: (root: string) => Promise<void>;
-  /** Whether lines are only ever appended. Tests that truncate files skip all other sessions. */
+  /** Whether the session's file only gets lines appended. Tests that truncate files skip other sessions. */
   readonly isLines: (found: FoundSession) => boolean;
 }
 
 export interface Reading {
-  /** One entry per ref: the last text, at the position of the first. */
+  /** One entry for each ref. It has the last text and the position of the first entry with that ref. */
   readonly entries: HistoryEntry[];
   readonly leftBehind: ReadBatch["leftBehind"];
   readonly badCount: number;
@@ -273,7 +273,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
   });
 }
 
-/** Reads and judges everything below a root, as an import does. */
+/** Reads everything below a root and determines parents and states, as an import does. */
 export async function readFamily(reader: HistoryReader, root: string): Promise<FamilyMember[]> {
   await reader.live(root, systemProbe);
   const found = await Array.fromAsync(reader.discover(root, () => undefined));
@@ -328,7 +328,7 @@ interface Growing {
   readonly cuts: readonly number[];
 }
 
-/** Lets the file grow from cut to cut and continues reading after each. */
+/** Writes the file piece by piece, and continues reading after each piece. */
 async function readGrowing(reader: HistoryReader, { torn, bytes, cuts }: Growing): Promise<Reading> {
   await fs.writeFile(torn.path, "");
   let reading: Reading | undefined;

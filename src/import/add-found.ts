@@ -99,8 +99,8 @@ function baseOf(context: Context, { familyKey, discoveries, own }: FamilyNews): 
 }
 
 /**
- * A family keeps its scope. The exception is `default`, which is older than scopes named after folders; the
- * store moves such families.
+ * A family keeps its scope. Only a family in `default` gets a new one, because it was imported before scopes
+ * were named after folders.
  */
 export function scopeOf(
   { options }: Context,

@@ -25,7 +25,7 @@ export interface Knowledge {
 }
 
 const PAGE = 500;
-/** Records per page. Each is large, so a page is small and other requests need not wait for it. */
+/** Records per page. Records are large, so pages are small, and other requests do not wait long. */
 const FAMILY_PAGE = 32;
 /** Families whose knowledge is cached; the least recently used one is evicted first. */
 const FAMILIES_MAX = 24;

@@ -114,7 +114,7 @@ async function change(trees: Trees, changes: readonly MemberChange[], now: numbe
   }
 }
 
-/** Only visible changes become an event: a state, its reason, a title, a place in the tree. */
+/** Only visible changes become an event: a state, its reason, a title, a position in the tree. */
 async function changeSession(
   tx: Tx,
   { id, patch }: NonNullable<MemberChange["session"]>,

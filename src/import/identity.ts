@@ -8,7 +8,7 @@ export function sessionIdOf(key: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${last}`;
 }
 
-/** Hashes an entry's name to a number below 2^53. Cheap, because every entry needs it. */
+/** Hashes an entry's name to a number below 2^53. Runs for every entry, so it must be fast. */
 export function refNumber(ref: string): number {
   let high = 0xdeadbeef;
   let low = 0x41c6ce57;

@@ -90,7 +90,7 @@ function membersOf(known: ReadonlyMap<string, Knowledge>): FamilyMember[] {
   });
 }
 
-/** A file's growth counts as work only if the agent keeps no process list and the file shows no end. */
+/** Returns members seen working whose files show no end; none if the agent keeps a process list. */
 function stillWorking(
   { reader, seenWorking }: JudgeInput,
   members: readonly FamilyMember[],

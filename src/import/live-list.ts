@@ -49,7 +49,7 @@ export class LiveList {
     return this.#ask(reading);
   }
 
-  /** Returns when a list without this session was last read; null if it is listed or no list was read. */
+  /** Returns the time of the last list if the session is not in it; null if it is, or if there is no list. */
   async absentSince(format: string, rootId: string): Promise<number | null> {
     const kept = this.#kept.get(format);
     return kept === undefined || isAmong(await kept.sessions, rootId) ? null : kept.at;
@@ -123,7 +123,7 @@ export async function noticeGrowth(
     () => Date.now(),
   );
   if (found !== null) member.found = { ...found, changedAt: Math.max(found.changedAt, writtenAt) };
-  // At the first read nobody has seen the file grow, so only a recent write counts.
+  // At the first read nobody has seen the file grow; a recent write counts as growth, an old one does not.
   if (at.readBytes === 0 && Date.now() - writtenAt > GROWN_MS) return;
   const rootId = rootIdOf(context, { familyKey, known: at.known });
   const absentSince = await context.live.absentSince(at.reading.reader.format, rootId);
@@ -150,7 +150,7 @@ function doubt(
   context.doubted.set(familyKey, { format: some.format, rootId, until });
 }
 
-/** Returns doubted families to judge again, because a process is listed now or the grace period is over. */
+/** Returns the doubted families whose process is listed now or whose grace period is over. */
 export async function noLongerDoubted(context: Context): Promise<string[]> {
   const settled: string[] = [];
   const now = Date.now();
@@ -178,7 +178,7 @@ function writtenAtOf({ catalog }: Context, familyKey: string): number {
   return Math.max(0, ...catalog.family(familyKey).map(({ found }) => found?.changedAt ?? 0));
 }
 
-/** The process that writes the family's files is listed now, so from now on the list decides. */
+/** Called when the agent lists the family's process: its files then have no unlisted writer any more. */
 function nowListed({ catalog, grown }: Context, familyKey: string): void {
   for (const { key } of catalog.family(familyKey)) {
     const growth = grown.get(key);
@@ -186,7 +186,7 @@ function nowListed({ catalog, grown }: Context, familyKey: string): void {
   }
 }
 
-/** A process in a container or on another machine may write although no list here names it. */
+/** If files grew recently though no list names a process, returns a live session for the unknown writer. */
 function unlistedWriter(
   { catalog, grown }: Context,
   { familyKey, rootId, now }: { familyKey: string; rootId: string; now: number },

@@ -28,7 +28,7 @@ const BODY_BYTES_MAX = 256 * 1024;
 /** The read position is saved each time this many bytes are read. After a crash, reading continues there. */
 const KEEP_BYTES = 8 * 1024 * 1024;
 const BAD_KEPT_MAX = 5;
-/** Longer lines are skipped. The longest line is in memory twice, and that is the peak of an import. */
+/** Longer lines are skipped. A line is in memory twice, so this limit sets the peak memory of an import. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Reads a file from the last position and sends the new entries to the store. */
@@ -77,8 +77,8 @@ export function recordOf({ facts, inline, place, badCount, bad }: Knowledge) {
 }
 
 /**
- * Keeps the first few bad lines, and one line that was too long, because that line may contain the session's
- * state.
+ * Counts bad lines and keeps the first few. If a line was too long, one such line is always kept, because it
+ * may contain the session's state.
  */
 function badAfter(before: Bad, batch: ReadBatch): Bad {
   const all = [...before.bad, ...batch.bad.map((line) => ({ ...line }))];
@@ -127,7 +127,7 @@ class Sender {
     }
   }
 
-  /** When the agent went back to an earlier point, a notice about the entries left behind comes first. */
+  /** Groups entries by session. After a rewind, a notice about abandoned entries precedes the next entry. */
   #inOrder(batch: ReadBatch): Map<string | null, ImportedEntry[]> {
     const { entries, leftBehind } = batch;
     const bySession = new Map<string | null, ImportedEntry[]>();
@@ -183,7 +183,7 @@ function* slicesOf(entries: readonly ImportedEntry[]): Generator<ImportedEntry[]
 
 const RECENT_MAX = 512;
 const WORDS_MAX = 60;
-/** Longer than the shown excerpt, so that a secret across the cut is still whole when it is redacted. */
+/** Characters kept of each entry: more than are shown, so that a secret across the cut is redacted whole. */
 const LOOKED_AT_MAX = 600;
 
 /** The beginnings of the last entries, so that a notice can quote the first entry that was left behind. */

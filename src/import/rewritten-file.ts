@@ -13,7 +13,7 @@ const PAGE = 5_000;
  */
 export class RewrittenFiles {
   readonly #rpc: ThreadRpc<StoreSide>;
-  /** By file, then by session: the earlier entries. */
+  /** The earlier entries of each file that is read again, by file and then by session. */
   readonly #open = new Map<string, Map<number, Promise<Before>>>();
 
   constructor(rpc: ThreadRpc<StoreSide>) {

@@ -93,9 +93,7 @@ export function rowPatch(row: RowInput, at: { agent: string; node: string; now: 
   } satisfies Partial<SessionRecord>;
 }
 
-/**
- * Redacts the texts that come from an agent's file. Other fields need no redaction: the reader makes them.
- */
+/** Redacts the texts that are copied from an agent's file. The reader itself makes the other fields. */
 export function redactFacts(facts: SessionFacts): SessionFacts {
   return {
     ...facts,

@@ -193,7 +193,7 @@ async function countsOf(importing: Importing): Promise<Record<string, number>> {
   return Object.fromEntries(await Promise.all(counts));
 }
 
-/** Checks that every sub-agent's session is where its status says it is. */
+/** Checks that each sub-agent's session has the parent, depth and state that its status names. */
 async function checkLinks(
   importing: Importing,
   topId: string,

@@ -15,8 +15,9 @@ import { slices } from "./slice.ts";
 const GLANCES_MAX = 16;
 
 /**
- * Compares all files with the catalog: adds new sessions, and passes those with something to read to `take`.
- * Lists each agent's files separately, so that one slow database does not delay the others.
+ * Compares all files with the catalog. Adds new sessions, and calls `take` with the members that have
+ * something new to read. Lists each agent's files separately, so that one slow database does not delay the
+ * others.
  */
 export async function scan(
   context: Context,
@@ -99,7 +100,7 @@ function foldersNear({ readings }: Context, files: Iterable<string>) {
   return { folders: [...folders.values()], isEnough };
 }
 
-/** Returns files with a problem. Null if a root was not listed: files missing from it may still exist. */
+/** Returns the paths with a problem. Null if a root was not listed: its files may exist though not found. */
 async function findAll(
   { progress, signal, tasks, setAside }: Context,
   { reader, roots }: Reading,
@@ -166,8 +167,8 @@ async function noticeGone(
       () => true,
       (error: NodeJS.ErrnoException) => error.code !== "ENOENT" && error.code !== "ENOTDIR",
     );
-    // A database has many sessions and outlives them, so only a file with one session proves that the session
-    // still exists.
+    // An existing file proves that its session exists only if the file has one session. A database has many
+    // and outlives them.
     if (isThere && context.catalog.byPath(member.path).length === 1) continue;
     member.goneAt = goneAt;
     changes.push(recordChange(member, { goneAt }));
@@ -226,7 +227,7 @@ async function lookInto(
   }
 }
 
-/** Returns why a file is not a session file; null if it may be a new one without entries yet. */
+/** Returns why a file is not a session file; null if it may be a session file without entries yet. */
 async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<string | null> {
   const nothing = `nothing in it is a session of ${reader.agent}`;
   for await (const { bad, badCount, bytesRead } of reader.read(found, null)) {

@@ -89,7 +89,7 @@ describe("when something comes that nobody knows", () => {
   });
 });
 
-/** Counts the open files of this process, including its threads. */
+/** Counts this process's open files, in all threads, whose path contains `part`. */
 function openBelow(part: string): number {
   return readdirSync("/proc/self/fd").filter((name) => {
     try {

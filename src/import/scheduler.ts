@@ -29,7 +29,7 @@ const ENTER_DEPTH = 4;
  * - `unread`: reads a family that existed before; newest first. While one waits for the store, the other is
  *   parsed.
  * - `scan`: lists all sessions. Two at once would find the same ones.
- * - `probe`: judges families again whose processes may have ended.
+ * - `probe`: judges again the families whose processes may have ended.
  */
 const LIMITS = { changed: 4, unread: 2, scan: 1, probe: 1 } as const;
 type Kind = keyof typeof LIMITS;
@@ -171,7 +171,7 @@ export class Scheduler {
       await this.#work.read(familyKey, ordered, kind === "changed");
       if (kind === "unread" && !catalog.family(familyKey).some(isOpen)) catalog.forget(familyKey);
     } catch (error) {
-      // Tries again a few times, and other files do not wait. After that, the next scan finds the file again.
+      // Retries a few times, without delaying other files. After that, the next scan finds the file again.
       if (kind === "unread" && tries < TRIES_MAX && !signal.aborted)
         this.#read(kind, members, { rank: 0, dueAt: Date.now() + RETRY_MS * tries, tries: tries + 1 });
       throw error;

@@ -6,7 +6,7 @@ import { refNumber } from "./identity.ts";
 import type { Discovery } from "./add-found.ts";
 import { continuesEntry } from "./to-entry.ts";
 
-/** How many sessions one scan looks up in the store. A first import needs none: it compares its own files. */
+/** How many sessions one scan looks up in the store. At a first import the store has none to look up. */
 const ASKED_MAX = 32;
 
 /**
@@ -55,7 +55,7 @@ export class PrefixFilter {
     this.#sessionId = sessionId;
   }
 
-  /** Returns the session's own entries, after a notice that names the session with the earlier entries. */
+  /** Returns the session's own entries. A notice before them names the session with the earlier entries. */
   own(entries: readonly ImportedEntry[]): readonly ImportedEntry[] {
     const own = entries.filter(({ ref }) => !this.#refs.has(ref));
     if (own.length < entries.length) this.#hasLeftOut = true;

@@ -159,7 +159,7 @@ export class Work {
     for (const slice of slices(changes, CHANGES_MAX)) await outbox.change(slice);
   }
 
-  /** Returns null if the store already has everything. */
+  /** Returns null if the same change was already sent to the store. */
   #news(member: Member, verdict: Verdict, { reader }: Reading): MemberChange | null {
     const { options, catalog } = this.#context;
     const lineage = lineageIn(catalog, member, verdict);
@@ -181,7 +181,7 @@ export class Work {
     return { ...recordChange(member, record), session };
   }
 
-  /** Returns the session of a sub-agent inside this file. Its lineage is known once the family is judged. */
+  /** Returns or adds the session of a sub-agent in this file. Judging the family later sets its lineage. */
   async #inside(host: Member, agentId: string, batch: ReadBatch): Promise<Member> {
     const key = inlineKey(host.key, agentId);
     const known = this.#context.catalog.members.get(key);

@@ -48,8 +48,8 @@ export async function clockOf(reads: Look, session: SessionRecord, now: number):
 }
 
 /**
- * Returns the open round's working time. Excludes waits for a person, but reads them only if the total time
- * reaches `enoughMs`; below it they cannot matter.
+ * Returns the open round's working time, without waits for a person. If even the total time is below
+ * `enoughMs`, returns the total and does not read the waits.
  */
 async function workedOf(
   reads: Look,

@@ -110,7 +110,7 @@ export async function reportOfTurns(
   turns: readonly TurnRecord[],
 ): Promise<Report> {
   const [first] = turns;
-  // The message of a single turn is the report, even if the turn received only callbacks.
+  // The message of a single turn is always the report, so callback turns need not be looked up.
   const isShort = first === undefined || turns.length === 1;
   const about = new Set(isShort ? [] : await reads.messages.callbackTurns(first.sessionId, first.round));
   return reportOf(
@@ -126,7 +126,7 @@ function promptOf(child: SessionRecord): string {
   return typeof prompt === "string" ? prompt.slice(0, 400) : "";
 }
 
-/** Stores a message as void, with the reason, in its reader's inbox, so that a person can see it. */
+/** Adds a message to the parent's inbox as void, with the reason, so that a person can see it. */
 async function undeliverable(
   tx: Tx,
   parent: SessionRecord,
@@ -138,8 +138,8 @@ async function undeliverable(
 }
 
 /**
- * Makes the row of an open trigger. A trigger without deadlines in `row` needs no answer, such as an end, an
- * error or a fired trigger.
+ * Makes the row of an open trigger. `row` has deadlines only if the trigger needs an answer; an end, an error
+ * and a fired trigger need none.
  */
 export function newTrigger({
   now,

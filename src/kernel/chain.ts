@@ -66,7 +66,7 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
   const step: SessionRecord = {
     ...done,
     ...NEW_SESSION,
-    // The step takes the place of the previous step in the tree.
+    // The step gets the previous step's position in the tree.
     detachedAt: done.detachedAt,
     spawnTurnId: done.spawnTurnId,
     spawnEntryIndex: done.spawnEntryIndex,

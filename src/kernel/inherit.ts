@@ -18,16 +18,16 @@ export interface Inherited {
   readonly bytes: number;
 }
 
-/** Data stored in the entry beside its text. */
+/** The data of the entry that contains the inherited text. */
 export interface InheritedData {
   readonly mode: "brief" | "tail" | "fork";
   readonly from: string;
   /** Whether the text is sent with the first prompt. */
   readonly isSent: boolean;
-  /** The agent's id of the conversation to fork. */
+  /** The agent's own id of the session to fork. */
   readonly forkOf: string | null;
   readonly checkpointId: string | null;
-  /** All constraints, if the text has only some of them. */
+  /** All constraints if the text has only some of them; otherwise null. */
   readonly constraints: readonly Constraint[] | null;
 }
 
@@ -71,7 +71,7 @@ export async function inherited(
   return { entry, bytes: brief === null ? 0 : byteLength(text) };
 }
 
-/** Makes the brief for a session whose own conversation could not be loaded and starts anew. */
+/** For an agent that starts anew because it could not resume: makes a brief of the session's own work. */
 export async function ownBrief(
   reads: About,
   session: SessionRecord,
@@ -131,9 +131,9 @@ async function factsOf(
   };
 }
 
-/** Once this many entries to show are read, no further page is read. */
+/** After this many entries of the shown kinds, no further page is read. */
 const SHOWN_MAX = 512;
-/** Only this many of the newest entries are searched for entries to show. */
+/** Only this many of the newest entries are searched for the shown kinds. */
 const LOOKED_AT_MAX = 10_000;
 const PAGE = 64;
 

@@ -29,7 +29,7 @@ export async function raiseError(
 
 /**
  * Parks a session: nothing is taken from its inbox until the usage limit resets or there is budget again. The
- * round stays open, so the error is reported to the parent as a separate message.
+ * round stays open, so no callback tells the parent; a separate message reports the error.
  */
 export async function park(
   tx: Tx,
@@ -55,7 +55,7 @@ export async function withdrawSilence(tx: Tx, session: SessionRecord, now: numbe
   await withdrawErrors(tx, session, { now, isWanted: ({ payload }) => payload["kind"] === "silence" });
 }
 
-/** Raises an error and sends it to the parent as a separate message, because the round stays open. */
+/** Raises an error and sends it to the parent as a message. The open round sends no callback yet. */
 async function raiseAndSend(
   tx: Tx,
   session: SessionRecord,
@@ -69,7 +69,7 @@ async function raiseAndSend(
   return trigger;
 }
 
-/** Parks a session without a message to its parent, because the daemon retries after a temporary error. */
+/** Parks a session and sends its parent no message. After a temporary error the daemon itself retries. */
 export async function parkForRetry(tx: Tx, session: SessionRecord, parked: Parked): Promise<void> {
   const now = parked.since;
   const evidence = { state: "parked", reason: parked.reason, confidence: "certain", at: now } as const;

@@ -15,7 +15,7 @@ export interface RoundEnd {
   readonly stoppedBelow?: number;
   /** Reason to store the callback as void at once: the parent already knows, or has ended. */
   readonly silent?: string;
-  /** If the round was interrupted: the prompt that was not repeated. */
+  /** The prompt of an interrupted round that is not sent again: the agent may have received it. */
   readonly unlanded?: string | null;
   /** The last tool call, if it had no result. */
   readonly lastTool?: string | null;
@@ -72,8 +72,8 @@ async function openForQueued(tx: Tx, session: SessionRecord, now: number): Promi
 }
 
 /**
- * Sends the callback of a closed round. With `callback.when: "turn"`, each settled turn has already sent its
- * own callback, so one is sent only if the session was cancelled.
+ * Sends the callback of a closed round. With `callback.when: "turn"`, each settled turn has already sent a
+ * callback, so the round's end sends none, unless the session was cancelled.
  */
 async function callBackAtEnd(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<void> {
   if (session.callback.when === "completion") await callBack(tx, session, { end });

@@ -12,8 +12,8 @@ export interface StopReport {
 }
 
 /**
- * Reports which of these sessions' processes have not ended. A lease without a pid lists the processes that
- * could not be stopped.
+ * Reports which of these sessions are still stopping, and which of their processes could not be stopped. When
+ * a lease has no pid, its `descendants` are those processes.
  */
 export async function stopReport(
   reads: Pick<Reads, "leases" | "turns">,
@@ -39,7 +39,7 @@ export async function isStopping(reads: Look, session: SessionRecord, now: numbe
   return (await stopReport(reads, await endedWith(reads, session))).stopping.length > 0;
 }
 
-/** Adds the processes that could not be stopped to a cancelled session's callback, as of now. */
+/** Adds to a cancelled session's callback the processes that have not ended at this moment. */
 export async function withLeft(
   reads: Look,
   session: SessionRecord,
@@ -51,7 +51,7 @@ export async function withLeft(
   return { ...data, left: [...left.map(({ pid, what }) => ({ pid, what })), ...late] };
 }
 
-/** Completes callbacks of cancelled children; returns null while their processes are still being stopped. */
+/** Adds to cancelled children's callbacks the processes that remain; null while some are still stopping. */
 export async function callbacksKnown(
   reads: Look,
   messages: readonly MessageRecord[],
@@ -71,7 +71,7 @@ export async function callbacksKnown(
   return known;
 }
 
-/** Returns the session and its ended descendants. The tree is ordered by depth. */
+/** Returns the session and its ended descendants. One pass suffices: `tree` lists parents first. */
 async function endedWith(reads: Look, session: SessionRecord): Promise<SessionRecord[]> {
   const ids = new Set<string | null>([session.id]);
   const tree = await reads.sessions.tree(session.rootId);

@@ -152,8 +152,9 @@ export async function voidUnread(tx: Tx, trigger: TriggerRecord, now: number): P
 }
 
 /**
- * Whether an answer becomes a message to the asker. The process that made a vendor's own request receives the
- * answer directly. An end or an error asks nothing. A trigger from outside has its answer in its row.
+ * Whether an answer becomes a message to the asker. There are three cases without a message: a vendor's own
+ * request, whose process receives the answer directly; an end or an error, which asks nothing; and a trigger
+ * from outside, whose answer is read from its row.
  */
 function becomesMessage({ type, fence, sessionId, toId }: TriggerRecord): boolean {
   return fence === null && !needsNoAnswer(type) && toId !== sessionId;

@@ -36,7 +36,7 @@ export interface OperationDeps extends Deps {
   readonly startedAt: number;
 }
 
-/** Carries out one operation. It may only commit and wake; the engine does the rest. */
+/** Carries out one operation. It may only use the store and wake sessions; the engine does the rest. */
 export type Handler<N extends OperationName> = (
   deps: OperationDeps,
   caller: CallerContext,

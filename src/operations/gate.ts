@@ -63,8 +63,8 @@ export function contextOf(
 }
 
 /**
- * Returns the session if the token is still valid for it. For a managed session its lease decides; for an
- * attached one, which has no lease, its row.
+ * Returns the session if the token is still valid for it. The lease of a managed session must have the
+ * token's fence. An attached session has no lease, so its row must have the fence.
  */
 async function heldBy(deps: OperationDeps, sessionId: string, fence: number): Promise<SessionRecord | null> {
   const lease = await deps.store.read.leases.bySession(sessionId);

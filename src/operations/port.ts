@@ -51,7 +51,7 @@ export interface Gate {
   /** Records that a spawn's reply was lost, so an equal spawn within ten minutes returns the same child. */
   spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
   unread(caller: Caller): Promise<number>;
-  /** Number of writes that wait for the store, answered from memory. */
+  /** Number of writes that wait for the store. The number is in memory, so the store is not asked. */
   writesWaiting(): number;
   /** Yields numbered events from a point onward, then live ones. */
   feed(caller: CallerContext, request: FeedRequest): Feed;

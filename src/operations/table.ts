@@ -24,7 +24,7 @@ import { subagent } from "./spawn/subagent.ts";
 import { waitChildren } from "./wait/children.ts";
 import { wait } from "./wait/wait.ts";
 
-/** Every export of `project`, `read` and `token` is the operation of that name. */
+/** Every export of `project`, `read` and `token` is the handler of the operation with that name. */
 const HANDLERS: { readonly [N in OperationName]: Handler<N> } = {
   ...project,
   ...read,
@@ -60,7 +60,7 @@ const HANDLERS: { readonly [N in OperationName]: Handler<N> } = {
   waitChildren,
 };
 
-/** Returns the operations; each first checks the caller's right and that the tool is not withheld. */
+/** Returns the operations. Each first checks that the caller has the right and the tool is not withheld. */
 export function createTable(deps: OperationDeps): Operations {
   const names = Object.keys(HANDLERS) as OperationName[];
   return Object.fromEntries(names.map((name) => [name, guarded(deps, name)])) as unknown as Operations;

@@ -39,7 +39,7 @@ const CHARACTERS_MAX = 64 * 1024;
 const WORDS_MAX = 12_000;
 const PATH_WORDS_MAX = 4_000;
 
-/** The first characters of words that only a filter can match. No word of a text contains them. */
+/** Words that only a filter can match begin with these characters. No word of a text contains them. */
 const LEAD = {
   session: "\ue000",
   tree: "\ue001",

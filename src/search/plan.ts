@@ -12,7 +12,7 @@ import { searchedText } from "./words.ts";
 export interface SearchSource<R extends SearchRow> {
   /** Returns the matching entries, newest first. */
   list(expression: Expression, period: Period, limit: number): Promise<Candidate[]>;
-  /** Returns the rows in any order, and only those in the scopes that the search may see. */
+  /** Returns the rows at these positions, in any order. Leaves out rows that the search may not see. */
   rows(positions: readonly string[]): Promise<R[]>;
   /** Messages that are still being written, in the scopes that the search may see. They are not in the index. */
   readonly drafts: readonly Draft<R>[];
@@ -48,7 +48,7 @@ export interface EntrySearch extends Bounds {
   readonly from: SearchPosition | null;
 }
 
-/** Where a page starts. No page has entries from `below` on, because they are newer than the first page. */
+/** Where a page starts. Entries from the time `below` on came after the first page, so no page has them. */
 export interface SearchPosition {
   /** How many candidates to skip. */
   readonly offset: number;
@@ -116,7 +116,7 @@ class Search<R extends SearchRow> {
     this.#bounds = boundsOf(search);
   }
 
-  /** Returns a list per optional word, and a list without any if the query has phrases or no such word. */
+  /** Returns a list per optional word. If there are phrases or no words, adds a list without such words. */
   async lists(): Promise<CandidateList[]> {
     const { any, all } = this.#search.query;
     const asked = any.map((_term, index) => [index]);
@@ -127,9 +127,9 @@ class Search<R extends SearchRow> {
   }
 
   /**
-   * Returns lists of older entries that contain several optional words. Only words with a cut list matter,
-   * because any other list already has every entry with its word. The first list is for the two rarest of
-   * these words. A list for all words is added only if every word's list was cut, and the first list too.
+   * Returns lists of older entries that contain several optional words. Uses only words whose list was cut,
+   * because an uncut list already has every entry with its word. The first list is for the two rarest of
+   * these words. If it was cut too, and so was every word's list, a second list is for all words.
    */
   async together(lists: readonly CandidateList[]): Promise<CandidateList[]> {
     const oldest = (word: number): number => lists[word]?.found.at(-1)?.at ?? 0;
@@ -213,7 +213,7 @@ class Search<R extends SearchRow> {
   }
 }
 
-/** Returns one weight per term, optional words first. All phrases share the weight of their one list. */
+/** Returns one weight per term, optional words first. The phrases share one list, so each has its weight. */
 function termWeights({ any, all }: SearchQuery, lists: readonly CandidateList[]): number[] {
   const weights = weightsOf(lists);
   return [...weights.slice(0, any.length), ...all.map(() => weights.at(-1) ?? 0)];
@@ -237,8 +237,8 @@ function union(lists: readonly CandidateList[]): Held[] {
 }
 
 /**
- * Returns the newest candidates. If a list was cut, returns only as many as one list can hold, because a cut
- * list may lack older entries. `past` is where the next page starts.
+ * Returns the newest candidates. If a list was cut, returns at most `LIST_MAX` entries besides drafts: older
+ * entries may be missing from the cut list. `past` is where the next page starts.
  */
 function newestOf(lists: readonly CandidateList[]): { candidates: Held[]; past: string | null } {
   const all = union(lists);

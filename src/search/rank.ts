@@ -16,9 +16,9 @@ export interface CandidateList {
 }
 
 /**
- * Returns each list's weight. A rare term weighs more. The weights are estimated without queries that count
- * entries: the function counts the candidates in the shortest period that a list covers, and assumes that a
- * longer period has proportionally more.
+ * Returns each list's weight. A rare term weighs more. The weights are estimated without counting entries in
+ * the database. The function counts the candidates in the shortest period that a list covers, and assumes
+ * that a longer period has proportionally more.
  */
 export function weightsOf(lists: readonly CandidateList[]): number[] {
   const all = new Map<string, number>();
@@ -43,8 +43,7 @@ export function scoreOf(
 ): number {
   const counts = weights.map(() => 0);
   for (const { term } of of.found) counts[term] = (counts[term] ?? 0) + 1;
-  // Only the beginning of a long entry was read. A term that occurs only further on, as the index knows,
-  // counts once.
+  // Only the beginning of a long entry was read. A term that the index found only in the rest counts once.
   for (const term of of.has) counts[term] = Math.max(1, counts[term] ?? 0);
   const norm = K1 * (1 - B + (B * of.text.length) / LENGTH_USUAL);
   const sum = counts.reduce(
@@ -71,7 +70,7 @@ function isNothing(between: string): boolean {
   return between.length <= GAP_MAX && !/[\p{L}\p{N}]/u.test(between);
 }
 
-/** Falls from 1 for a new entry to a half for an old one. */
+/** Returns a factor that falls from 1 for a new entry to a half for an old one. */
 export function recency(ageMs: number): number {
   return 0.5 + 0.5 * 2 ** (-Math.max(0, ageMs) / HALF_MS);
 }

@@ -51,7 +51,7 @@ function bestStart(found: readonly Found[]): number {
 /** How many matches are compared; more would hardly improve the snippet. */
 const LOOKED_AT = 200;
 
-/** Starts a little before the match, after a space if one is near. */
+/** Returns where the snippet starts: a little before the match, after a space if one is near. */
 function beginning(text: string, start: number): number {
   const wanted = start - LEAD;
   if (wanted <= 0 || text.length <= LENGTH) return 0;
@@ -59,7 +59,7 @@ function beginning(text: string, start: number): number {
   return space < 0 || space > SPACE_MAX ? cutBefore(text, wanted) : wanted + space + 1;
 }
 
-/** Ends before a space if one is near, so that no word is cut. */
+/** Returns where the snippet ends: before a space if one is near, so that no word is cut. */
 function ending(text: string, from: number): number {
   const wanted = from + LENGTH;
   if (wanted >= text.length) return text.length;

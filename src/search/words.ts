@@ -86,7 +86,7 @@ function* spansIn(run: string, offset: number): Generator<Span> {
       yield { word: piece, start, end: start + 1 };
       continue;
     }
-    // One character may fold to several pieces, and each piece is a word.
+    // Folding may turn one character into several pieces. Each piece becomes a word.
     for (const [word] of folded(piece).matchAll(PIECE))
       yield { word: firstChars(word, WORD_MAX), start, end: start + piece.length };
   }

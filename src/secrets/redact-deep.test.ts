@@ -126,7 +126,7 @@ it("what nests deeper than anyone reads is left out, however deep it is", () => 
 it("many keys that become one mark take time proportional to their number", () => {
   const keyOf = (n: number): string =>
     ["ghp_", String(n).padStart(8, "0"), "C3d4E5f6G7h8I9j0K1l2M3n4O5p6"].join("");
-  // Several runs: the system counts processor time in steps of milliseconds.
+  // Several runs make the time measurable, because the system counts processor time in milliseconds.
   const cost = (count: number): number => {
     const value = Object.fromEntries(Array.from({ length: count }, (_, n) => [keyOf(n), n]));
     const before = process.threadCpuUsage();

@@ -86,7 +86,7 @@ function nameBefore(before: string, value: unknown): string | null {
   return isFlag || isValue ? before : null;
 }
 
-/** The name of a command is among this many first items of a list of arguments. */
+/** A command's name is looked for in this many items at the start of an argument list. */
 const COMMAND_WORDS = 4;
 const ARGUMENTS_MAX = 64;
 

@@ -1,7 +1,7 @@
 import { secretsIn, shownPart } from "./redact.ts";
 import { type Secret, Tail } from "./detect/shape.ts";
 
-/** How many shown characters are kept for the next search, because a name comes before its value. */
+/** How many shown characters are searched again, because a name may be shown before its value arrives. */
 const CONTEXT_MAX = 512;
 /**
  * The most characters that are held back. A longer secret is shown as a mark, other text as it is. The limit
@@ -56,7 +56,7 @@ export class LiveRedactor {
     return shown;
   }
 
-  /** Releases all held text, because one secret fills it. */
+  /** Releases all held text. One secret fills it and is shown as a mark. */
   #showAll(whole: string, secrets: readonly Secret[]): string {
     const from = this.#context.length;
     this.#isInSecret = /\S$/.test(whole);
@@ -103,8 +103,8 @@ const ORDINARY = /^\s*\p{Lu}?\p{Ll}{0,15}[.,;:!?…)\]}"'»”’*_`]{0,4}\s*$/u
 const MARK_BEGUN = /\[redacted: [a-z0-9 .]{0,32}$/;
 
 /**
- * Returns where the last word begins, but never an index before `from`. Blanks after the word are held too,
- * because the line may end there.
+ * Returns where the last word begins, but never an index before `from`. Blanks after the word are held with
+ * it, because what follows them may decide whether the word is a secret.
  */
 function lastWord(text: string, from: number): number {
   const mark = MARK_BEGUN.exec(text.slice(-48));

@@ -57,7 +57,7 @@ function redactUpTo<T>(
   return { shown, long, chars };
 }
 
-/** Thrown within a write that has too much text to search. The caller searches it outside, then retries. */
+/** Thrown by a write that has too much text to search. The caller redacts the text first, then retries. */
 export class LongTexts extends Error {
   readonly texts: readonly string[];
 

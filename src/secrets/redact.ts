@@ -40,12 +40,12 @@ export function markOf(kind: string): string {
 
 /**
  * Combines `HINT` and `LEADS`: a text without any match has no secret that its context reveals. Every string
- * is tested, so this is one expression that rejects most letters at once.
+ * is tested, so this is one expression that rejects most characters at once.
  */
 export const GIVEN_AWAY =
   /p(?:ass|wd)|s(?:ecret|ig(?:nature)?=)|token|key|c(?:red|ookie|url)|auth|m(?:nemonic|ysql|ariadb)|jwt|_p(?:w|at)|bearer|identified|redis-cli|login|ngrok|sql(?:plus|ldr)|expdp|impdp|rman/i;
 
-/** Returns all secrets and marks of a text. `tail` gets the index from which the text may be unfinished. */
+/** Returns all secrets and marks of a text. `tail` gets the index from which more text may change them. */
 export function secretsIn(text: string, tail: Tail | null): Spans {
   const isGivenAway = GIVEN_AWAY.test(text);
   const known = new Spans([
@@ -66,7 +66,7 @@ function marksIn(text: string): Secret[] {
   return found.map(({ index, 0: mark }) => ({ start: index, end: index + mark.length, kind: null }));
 }
 
-/** Reads this many times `max`, because hiding secrets makes the text shorter. */
+/** `excerpt` reads this many times `max` characters, because hiding secrets shortens the text. */
 const READ_AHEAD = 8;
 
 /** Returns the first characters of a text. Redacts before the cut, because a cut secret is not recognized. */

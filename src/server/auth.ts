@@ -45,7 +45,7 @@ export function bearerOf(incoming: IncomingMessage): string {
   return token;
 }
 
-/** How long a health check waits for the store, and how many people's tokens are remembered for it. */
+/** How long a health check waits for the store, and how many people's tokens are remembered for that. */
 const HEALTH_MS = 250;
 const PEOPLE_MAX = 16;
 
@@ -65,7 +65,7 @@ export class Authenticator {
     return this.#admit(await this.#gate.identify(token), token, socket);
   }
 
-  /** Accepts a person's last valid token if the store is slow. Health checks must not wait for the store. */
+  /** If the store is slow, accepts a person's token that was valid before: a health check must be quick. */
   async admitToHealth(token: string, socket: Socket): Promise<CallerContext> {
     const asked = this.#gate.identify(token);
     const known = this.#people.get(token);
@@ -104,7 +104,7 @@ export class Authenticator {
     if (known !== undefined) return known;
     if (this.#isAgentPeer === undefined) return Promise.resolve(false);
     const { remotePort, remoteAddress, localPort } = socket;
-    // The caller has gone and its process cannot be looked up, so it is not admitted.
+    // The caller has gone and its process cannot be looked up. It counts as an agent, so it is refused.
     if (remotePort === undefined || remoteAddress === undefined || localPort === undefined) {
       return Promise.resolve(true);
     }

@@ -225,7 +225,7 @@ describe("feed", () => {
     await running.feed.unread();
     const closed = new Promise((resolve) => socket.once("close", resolve));
     let leftBytes = 0;
-    // A cut connection may show as a reset.
+    // The client may see the cut connection as a reset.
     socket.on("error", (error) => assert.match(error.message, /ECONNRESET/));
     socket.on("data", (chunk: Buffer) => (leftBytes += chunk.length));
     await closed;

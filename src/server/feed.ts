@@ -153,7 +153,7 @@ class SseWriter {
     return this.#wroteAt + BATCH_MS - performance.now();
   }
 
-  /** Resolves to true when the client can take more, to false if it has gone or was disconnected. */
+  /** Resolves to true when the client can take more, or to false if it is no longer connected. */
   async write(text: string): Promise<boolean> {
     this.last(text);
     while (this.#controller !== null && (this.#controller.desiredSize ?? 0) <= 0) {

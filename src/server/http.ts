@@ -14,7 +14,7 @@ import type { ServerOptions } from "./routes.ts";
 import { HttpRequest, OpenHttpRequests } from "./request.ts";
 
 export interface HttpServer {
-  /** Rejects with a refusal that says why it cannot listen. */
+  /** Rejects with a refusal that says why the server cannot listen. */
   listen(): Promise<{ url: string; port: number }>;
   /** Refuses new requests, ends waits and feeds, and waits up to `DRAIN_MS` for all other requests. */
   drain(): Promise<void>;
@@ -104,7 +104,7 @@ function doorOf(
     try {
       return enter(caller, incoming, { token, outgoing });
     } finally {
-      // Callers that share one process lookup are identified at the same instant. This lets only a few
+      // Callers that share one process lookup are identified at the same instant. `passed` lets only a few
       // continue at a time.
       await identified.passed();
     }

@@ -76,7 +76,7 @@ async function answer(c: Ctx, row: Row): Promise<Response> {
   });
 }
 
-/** Runs the operation. If the request was ended meanwhile, throws that refusal instead. */
+/** Runs the operation. If the request was ended, a wait or a failed call throws the refusal that ended it. */
 async function ask(request: HttpRequest, row: Row, input: object): Promise<unknown> {
   const startedAt = performance.now();
   const run = row.operations[row.name] as Ask;

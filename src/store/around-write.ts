@@ -27,14 +27,14 @@ export function closing(done: "changed" | "searched"): Refusal {
   return new Refusal("shutting_down", `The store is closing; nothing was ${done}.`);
 }
 
-/** Call it under the tree's lock; otherwise the fence may change before the write. */
+/** Must be called under the tree's lock; otherwise the fence may change between this check and the write. */
 export async function isStale(q: Query, rootId: string, by: ProcessFence): Promise<boolean> {
   const holder = sql`SELECT 1 FROM sessions
     WHERE id = ${by.session} AND root_id = ${rootId} AND fence = ${by.fence}`;
   return (await q.get(holder)) === null;
 }
 
-/** A write may have different long texts on every try, so the last try redacts all of them at once. */
+/** The last try redacts long texts within the write, because each try may bring different ones. */
 const TRIES_MAX = 8;
 
 /**

@@ -2,9 +2,10 @@ import { DamagedValue } from "./problem.ts";
 import type { Query, Row, Sql } from "./sql.ts";
 
 /**
- * How a column is written. `plain`: unchanged, for ids, numbers, paths and words from our own lists. `text`:
- * user or agent text, redacted. `json`: a value as JSON text, redacted. `held` and `heldJson`: unchanged,
- * because an agent has yet to receive it; the writer must redact it afterwards (`redacted`).
+ * How a column is written. `plain`: unchanged; for ids, numbers, paths and words from our own lists. `text`:
+ * redacted; for user and agent text. `bool`: as 1 or 0. `json`: as JSON text, redacted. `held` and
+ * `heldJson`: like `text` and `json` but not redacted. Either an agent has yet to receive the value, and the
+ * writer must redact it afterwards (`Table.redacted`); or the value is already redacted.
  */
 export type Kind = "plain" | "text" | "bool" | "json" | "held" | "heldJson";
 
@@ -32,13 +33,13 @@ export const flag = (): Column<boolean> => column("bool", "flag");
 /** User or agent text, redacted. */
 export const prose = (): Column<string> => column("text", "text");
 
-/** User or agent text, unchanged because an agent has yet to receive it. */
+/** User or agent text, written unredacted because an agent has yet to receive it. */
 export const heldProse = (): Column<string> => column("held", "text");
 
 /** An object as JSON, redacted. Its inner shape is trusted, not checked. */
 export const json = <T extends object>(): Column<T> => column("json", "object");
 
-/** An object as JSON, unchanged because an agent has yet to receive it. */
+/** An object as JSON, written unchanged: an agent has yet to receive it, or it is already redacted. */
 export const heldJson = <T extends object>(): Column<T> => column("heldJson", "object");
 
 /** A list as JSON, redacted. */
@@ -52,7 +53,7 @@ export function maybe<T>(column: Column<T>): Column<T | null> {
   return { ...column, isNullable: true };
 }
 
-/** The record that a row of these columns becomes. */
+/** The type of the record that a row with these columns is read into. */
 export type RecordOf<C> = { -readonly [F in keyof C]: C[F] extends Column<infer T> ? T : never };
 
 type Values<C extends readonly Column<unknown>[]> = {
@@ -74,7 +75,7 @@ export async function firstOf<T>(q: Query, statement: Sql, column: Column<T>): P
   return reading(q, only(column)).one(statement);
 }
 
-/** Binds a query to a function that reads its rows. */
+/** Returns functions that run a statement and read its rows with `read`. */
 export function reading<T>(q: Query, read: (row: Row) => T) {
   return {
     async one(statement: Sql): Promise<T | null> {
@@ -87,7 +88,7 @@ export function reading<T>(q: Query, read: (row: Row) => T) {
   };
 }
 
-/** Reads the first value of each row. */
+/** Returns a function that reads the first value of a row. */
 export function only<T>(column: Column<T>): (row: Row) => T {
   return (row) => valueOf(row[0], column);
 }

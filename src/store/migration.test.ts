@@ -21,7 +21,7 @@ import { testPostgres } from "./testing/test-postgres.ts";
 interface Old {
   columns(table: string): Promise<Set<string>>;
   run(statement: Sql): Promise<void>;
-  /** Opens it with the current Kinfold, which migrates it. */
+  /** Opens the old store with the current Kinfold, which migrates it. */
   open(): Promise<Store>;
 }
 

@@ -16,8 +16,8 @@ export interface Query {
 }
 
 /**
- * Builds a statement: parameters become `?`, nested pieces become part of the text. Each call site's text is
- * kept while its nested pieces stay the same, so that statement caches get the same string.
+ * Builds a statement: parameters become `?`, nested pieces become part of the text. A call site reuses its
+ * text while its nested pieces stay the same, so that statement caches get the same string.
  */
 export function sql(strings: TemplateStringsArray, ...values: readonly (Param | Sql)[]): Sql {
   const known = built.get(strings);

@@ -72,7 +72,7 @@ it("what a message held is gone from the file after a WAL checkpoint, once it ha
     const move = { status: "landed", landedAt: 1 } as const;
     await store.write(rootId, (tx) => tx.messages.move(message.id, ["queued"], move));
   }
-  // The store's own checkpoint may be running: SQLite then refuses a second one at once.
+  // While the store's own checkpoint runs, SQLite refuses a second one at once, so this one is retried.
   const db = new DatabaseSync(database, { timeout: 60_000 });
   const checkpoint = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)");
   while (checkpoint.get()?.["busy"] !== 0) await pause(10);

@@ -297,7 +297,7 @@ describe("a restore", () => {
     });
   }
 
-  /** Makes one readable rollout, and a folder named like a rollout. */
+  /** Makes a readable rollout and an unreadable one, which is a folder with the name of a rollout. */
   function oneUnreadable(): string {
     const root = aSession();
     const entry = { index: 0, turn_id: null, author: "agent", kind: "text", text: "word ".repeat(50_000) };

@@ -9,9 +9,9 @@ export interface Table<R extends object> extends Selected<R> {
   pick<F extends keyof R & string>(...fields: readonly F[]): Selected<Pick<R, F>>;
   /** How each column is read and written. */
   readonly declared: readonly Declared[];
-  /** Returns the record as `insert` would write it: redacted, except for held fields. */
+  /** Returns the record as `insert` would write it: redacted, except for `held` and `heldJson` columns. */
   clean(record: R): R;
-  /** Returns the held fields that contain a secret, redacted. */
+  /** Returns the `held` and `heldJson` fields that contain a secret, in redacted form. */
   redacted(record: Partial<R>): Partial<R>;
   /** Returns one statement that inserts all records. */
   insert(records: readonly R[]): Sql;
@@ -22,7 +22,7 @@ export interface Table<R extends object> extends Selected<R> {
 export interface Selected<R> {
   /** The columns, in the order that `record` expects. */
   readonly columns: Sql;
-  /** The same, each prefixed with a table alias. */
+  /** The columns in the same order, each prefixed with a table alias. */
   columnsOf(alias: string): Sql;
   record(row: Row): R;
 }
@@ -35,7 +35,7 @@ export interface Declared {
 }
 
 export interface TableOptions<R> {
-  /** Fields that `set` ignores: they never change, or the store keeps them as counters. */
+  /** Fields that `set` ignores, because they never change or are counters that the store maintains. */
   readonly fixed?: readonly (keyof R & string)[];
   /** Columns whose name is not the snake-case form of the field's. */
   readonly named?: Partial<Record<keyof R & string, string>>;

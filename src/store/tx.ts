@@ -35,8 +35,8 @@ export function readsOver(q: Query): Reads {
 }
 
 /**
- * A query that can be revoked, and that remembers its first failure. PostgreSQL aborts the transaction after
- * a failure, so a closure that swallows the error must fail on SQLite too.
+ * Runs queries until it is revoked, and remembers the first failure. On PostgreSQL a failed query aborts the
+ * transaction even if the closure swallows the error. The remembered failure makes SQLite behave alike.
  */
 export class GuardedQuery implements Query {
   failure: Error | null = null;

@@ -14,9 +14,9 @@ export interface Peer {
 export type IsAgentPeer = (peer: Peer) => Promise<boolean>;
 
 export interface PeerOptions {
-  /** False while none of our agents runs, so that no lookup is needed. */
+  /** Returns false while none of our agents runs. The check then needs no lookup. */
   readonly hasAgents?: () => boolean;
-  /** Pids of agents' processes that have no marker and no ancestor with one. */
+  /** Pids of agents' processes of which neither the process nor an ancestor has the marker. */
   readonly remembered?: () => Promise<ReadonlySet<number>>;
 }
 
@@ -35,7 +35,7 @@ export function agentPeerCheck(options: PeerOptions = {}): IsAgentPeer {
     const seen = await looks();
     if (!seen.hasAgents) return false;
     if (sockets.length === 0 || sockets.some((socket) => seen.sockets.has(socket))) return true;
-    // If the socket is gone, its owner is unknown and counts as an agent.
+    // If the socket is closed by now, its owner cannot be found, and the socket counts as an agent's.
     const left = socketsAt(await tables(), remotePort, localPort);
     return !sockets.some((socket) => left.includes(socket));
   };
@@ -43,11 +43,11 @@ export function agentPeerCheck(options: PeerOptions = {}): IsAgentPeer {
 
 interface Seen {
   readonly hasAgents: boolean;
-  /** As in the links of `/proc/<pid>/fd`: `socket:[123]`. */
+  /** The sockets of agents, named as in the links of `/proc/<pid>/fd`: `socket:[123]`. */
   readonly sockets: ReadonlySet<string>;
 }
 
-/** Lookups use at most a quarter of the CPU time, even under a flood of connections. */
+/** The pause after a lookup, as a multiple of its CPU time. So lookups use at most a quarter of the time. */
 const PAUSE_FACTOR = 3;
 
 async function lookAround(remembered: PeerOptions["remembered"]): Promise<Seen> {
@@ -98,7 +98,7 @@ const BATCH = 50;
 /** Whether a process has the marker, by pid. An entry is valid only for its start time: pids are reused. */
 const environments = new Map<number, { readonly start: number; readonly isMarked: boolean }>();
 /**
- * A newly forked process does not have its own environment yet. So a missing marker is cached only for a
+ * Until its exec, a forked process shows its parent's environment. So a missing marker is cached only for a
  * process that is older than this.
  */
 const SETTLED_MS = 10_000;
@@ -152,7 +152,7 @@ function socketsAt(tables: readonly (string | null)[], remotePort: number, local
   });
 }
 
-/** How an address with this port ends in the tables. */
+/** Returns the text with which every address with this port ends in the tables. */
 function hexOf(port: number): string {
   return `:${port.toString(16).toUpperCase().padStart(4, "0")} `;
 }

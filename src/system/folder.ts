@@ -12,8 +12,9 @@ export function isInside(file: string, folder: string): boolean {
 }
 
 /**
- * Returns the path that a write to this path would reach. A file that does not exist is below the real path
- * of its nearest existing folder. A dangling link leads to where its file would be created.
+ * Returns the path that a write to this path would reach. For a missing file, this is a path below its
+ * nearest existing folder, with all links resolved. For a dangling link, this is where the link's target
+ * would be created.
  */
 export function realPathOf(file: string, linksLeft = 40): string {
   if (existsSync(file)) return realpathSync(file);
@@ -34,16 +35,16 @@ export function gitTop(folder: string): string | null {
   }
 }
 
-/** The longest scope that fits whole into every index. */
+/** The maximum length of a scope. Every index can hold a scope of this length uncut. */
 const SCOPE_MAX = 190;
 
 const PATH_MAX = 4_096;
 const NO_FOLDER = "no folder";
 
 /**
- * Returns a session's default scope: its git top level, else its folder. A path that is too long keeps its
- * beginning and gets a hash of the whole. All text that is not a path shares one scope, because an imported
- * session may name any text as its folder.
+ * Returns a session's default scope: its git top level, else its folder. A path that is too long is cut and
+ * gets a hash of the whole path. The folder of an imported session may be any text. All texts that are not a
+ * valid absolute path share one scope.
  */
 export function folderScope(folder: string): string {
   if (!path.isAbsolute(folder) || folder.length > PATH_MAX || folder.includes("\0")) return NO_FOLDER;

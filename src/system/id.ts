@@ -6,8 +6,8 @@ export function newId(): string {
 }
 
 /**
- * Returns the id of a text that is sent to an agent. It is also the nonce of the text's fence, so the author
- * of the fenced text cannot know it.
+ * Returns a random id for a text that is sent to an agent. The id also marks the text's fence. The text's
+ * author cannot guess the id, and so cannot close the fence.
  */
 export function newDeliveryId(): string {
   return randomBytes(4).toString("hex");

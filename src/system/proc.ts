@@ -10,11 +10,11 @@ export interface ProcStat {
   readonly startTime: number;
   readonly name: string;
   readonly isKernel: boolean;
-  /** A zombie: it has ended, and its parent has not reaped it yet. */
+  /** True for a zombie: a process that has ended and that its parent has not reaped yet. */
   readonly hasEnded: boolean;
 }
 
-/** The unit of times in /proc is the same on every architecture that Node supports. */
+/** Clock ticks per second in /proc. The number is the same on every architecture that Node supports. */
 export const TICKS_PER_SECOND = 100;
 
 let procSeen: boolean | null = null;
@@ -80,7 +80,7 @@ export async function openLinks(pid: number): Promise<[target: string, number: s
 let boot: string | null = null;
 
 /**
- * Identifies the machine's current boot, because pids and start times are valid only within one boot. Null if
+ * Returns the id of the machine's current boot; pids and start times are valid only within one boot. Null if
  * the system has no `/proc`.
  */
 export function bootId(): string | null {

@@ -33,13 +33,13 @@ function isComparable({ host, place }: ProcessMark): boolean {
   return host === hostname() && place === ownPlace();
 }
 
-/** Changes when the machine reboots. Without a boot id, this is the boot time, rounded to ten minutes. */
+/** Returns the id of the current boot. Without one, returns the boot time, rounded to ten minutes. */
 export function machineBoot(): string {
   // If the rounded time changes without a reboot, clients only fetch one more snapshot.
   return bootId() ?? String(Math.round((Date.now() - uptime() * 1_000) / 600_000));
 }
 
-/** A system without namespaces has one place per boot. */
+/** Returns the boot and the PID namespace; only the boot if the system has no namespaces. */
 function ownPlace(): string {
   const namespace = pidNamespace();
   return namespace === null ? machineBoot() : `${machineBoot()} ${namespace}`;

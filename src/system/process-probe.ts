@@ -28,13 +28,13 @@ export interface ProcessProbe {
   /** Whether a process with this pid exists, whoever owns it. */
   exists(pid: number): boolean;
   /**
-   * Returns, for each of these files, the pid of a process that has it open for writing. A process that only
-   * reads a file is not working on it. Empty if the system does not report open files.
+   * Returns, for each of these files, the pid of a process that has it open for writing. Processes that only
+   * read a file do not count. Empty if the system does not report open files.
    */
   holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, number>>;
   /**
-   * Whether we can see the open files of every process whose name contains this word. Only then does a file
-   * missing from `holders` mean that no such process has it open. Absent if unknown.
+   * Whether we can see the open files of every process whose name contains this word. If so, a file missing
+   * from `holders` is not open for writing in any of these processes. Absent if we cannot tell.
    */
   shows?(word: string): Promise<boolean>;
 }

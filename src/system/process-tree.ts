@@ -53,7 +53,7 @@ export async function hasBegun(
 
 /**
  * Kills every process with one of these markers, the remembered processes, and the descendants of both. A
- * remembered process counts only if boot and start time are the same.
+ * remembered process is killed only if its boot and start time still match: pids are reused.
  */
 export async function killMarked(
   leaseIds: ReadonlySet<string>,
@@ -75,7 +75,7 @@ function isOfThisBoot({ boot, startTime }: RememberedProcess): boolean {
 }
 
 const STOP_MS = 5_000;
-/** A tolerance, because start times have a resolution of a hundredth of a second. */
+/** The tolerance for start times, whose resolution is a hundredth of a second. */
 const SLACK_MS = 20;
 
 async function endAll(find: (table: ProcessTable) => ProcessRow[]): Promise<ReapReport> {
@@ -84,8 +84,8 @@ async function endAll(find: (table: ProcessTable) => ProcessRow[]): Promise<Reap
   for (let round = 0; ; round += 1) {
     const found = find(await scanProcesses());
     if (found.length === 0) return { killed: [...killed.values()], left: [] };
-    // Stop all of them before the first kill, because an agent that sees its command die would continue its
-    // work.
+    // Stop all of them with SIGSTOP before the first kill. Otherwise an agent could see its command die and
+    // go on working.
     for (const row of found) signal(identify(row), "SIGSTOP");
     for (const row of found) {
       const identity = killed.get(row.pid) ?? identify(row);
@@ -138,7 +138,7 @@ function withDescendants(table: ProcessTable, roots: readonly ProcessRow[]): Pro
   return [...found.values()];
 }
 
-/** Checks first that it is still the same process: its pid may have been reused. */
+/** Checks first that the target is still the same process: its pid may have been reused. */
 function signal(target: ProcessIdentity, name: "SIGSTOP" | "SIGKILL"): void {
   if (!isSameAlive(target)) return;
   try {

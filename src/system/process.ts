@@ -1,4 +1,4 @@
-/** Marks the processes of an agent; child processes inherit it. */
+/** The environment variable that marks an agent's processes; child processes inherit it. */
 export const MARKER = "KINFOLD_LEASE";
 
 /** Identifies a process uniquely: pids are reused, so the start time is part of it. */

@@ -1,4 +1,4 @@
-/** The functions that one side offers to the other, by name. Threads exchange values only by cloning them. */
+/** The functions that one thread offers to the other, by name. Arguments and results are cloned. */
 export type Handlers = Readonly<Record<string, (value: never) => unknown>>;
 
 type Packet =

@@ -19,8 +19,9 @@ export function escapeAt(text: string): string {
 }
 
 /**
- * Wraps another session's text in a fence, so that it cannot pass for anything else. The text's author cannot
- * know the fence's id. `bytes` is the size of the whole text, of which at most the first `bytesMax` are kept.
+ * Wraps another session's text in a fence. The text's author cannot know the fence's id, so the text cannot
+ * close the fence. The returned `bytes` is the size of the whole text; at most its first `bytesMax` bytes are
+ * kept.
  */
 export function fence(
   text: string,
@@ -39,7 +40,7 @@ export function fence(
   };
 }
 
-/** Returns text that cannot close a fence, imitate our marks, name a file or hide a character. */
+/** Returns text that cannot close a fence, imitate a delivery line, name a file or hide a character. */
 export function asData(text: string): string {
   return escapeAt(harmless(visible(text)));
 }
@@ -49,7 +50,7 @@ export function withoutTriggerLines(text: string): string {
   return text.replace(deliveryComment, String.raw`<\!--`);
 }
 
-/** Escapes only whole lines that would count as a delivery. Used for a sender who may instruct the agent. */
+/** Escapes only whole lines that equal a delivery line. Used for a sender who may instruct the agent. */
 export function withoutDeliveryLines(text: string): string {
   return text.replace(deliveryLine, String.raw`$1<\!--`);
 }
@@ -62,7 +63,7 @@ export function withoutOurLines(text: string): string {
   return withoutDeliveryLines(text).replace(ourLine, String.raw`$1$2\[`);
 }
 
-/** Removes trailing spaces and bare at signs from a cut field: the next text could complete an `@path`. */
+/** Removes spaces and bare at signs at the end of a cut field: text after it could complete an `@path`. */
 function withoutDanglingAt(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === " " || (line[end - 1] === "@" && line[end - 2] !== "\\"))) end -= 1;
@@ -73,7 +74,7 @@ function harmless(text: string): string {
   return withoutTriggerLines(text).replace(fenceMark, String.raw`<\$1`);
 }
 
-/** How many times the kept length is read at most. The surplus makes up for characters that are stripped. */
+/** At most this multiple of the kept length is read, because some of the characters are stripped. */
 const readAhead = 64;
 
 const bareAt = /(?<!\\)@(?![ \t\n]|$)/g;
@@ -81,12 +82,12 @@ const bareAtOrLast = /(?<!\\)@(?! )/g;
 const deliveryComment = /<!--(?=\s*(?:trigger|message)\s*:)/gi;
 const deliveryLine = /(^|\n)<!--(?= (?:trigger|message):[\w-]{1,64} -->[ \t]*\r?(?:\n|$))/g;
 const ourLine = /(^|[\n\r\u0085\u2028\u2029])([ \t]*)\[(?=kinfold\])/gi;
-/** Has no two adjacent `\s*`: a run of spaces could then match in many ways, which takes quadratic time. */
+/** Avoids two adjacent `\s*`: they match a run of spaces in many ways, which takes quadratic time. */
 const fenceMark = /<(\s*(?:\/\s*)?(?:child|tool)-output)/gi;
 
 /**
  * Drops terminal sequences, control characters, lone surrogates and characters that are never shown. Keeps
- * the joiners and one variation selector, which change how their neighbours look. Linear in the length.
+ * joiners and single variation selectors, which change how their neighbours look. Takes linear time.
  */
 export function visible(text: string): string {
   return withoutTerminalSequences(text.toWellFormed())
@@ -101,7 +102,7 @@ export function withoutTerminalSequences(text: string): string {
 }
 
 const escape = String.raw`\u001b`;
-/** Contains no other opener. Else searching n unterminated openers to the end would take quadratic time. */
+/** Matches no opener. Otherwise each of n unterminated openers would be searched to the end of the text. */
 const stringBody = String.raw`[^\u0007\u001b\u0090\u0098\u009c-\u009f\n]*`;
 const terminalSequence = new RegExp(
   [
@@ -127,12 +128,12 @@ export function cutBefore(text: string, at: number): number {
     : at;
 }
 
-/** The longest prefix of at most `max` UTF-16 units that ends at a code point. */
+/** Returns the longest prefix of at most `max` UTF-16 units that does not split a surrogate pair. */
 export function firstChars(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, cutBefore(text, Math.max(0, max)));
 }
 
-/** The longest prefix of at most `bytesMax` bytes that ends at a code point. */
+/** Returns the longest prefix of at most `bytesMax` bytes that does not split a code point. */
 export function firstBytes(text: string, bytesMax: number): string {
   const room = new Uint8Array(Math.max(0, bytesMax));
   return text.slice(0, encoder.encodeInto(text, room).read);

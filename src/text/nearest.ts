@@ -38,7 +38,7 @@ export function editDistance(a: string, b: string): number {
   return last[b.length]!;
 }
 
-/** A word that is contained in a candidate counts as one edit away. */
+/** A candidate that contains the word counts as one edit away. */
 function closeness(word: string, candidate: string): number {
   const distance = editDistance(word, candidate);
   return distance > 1 && word.length >= PART_MIN && candidate.includes(word) ? 1 : distance;
@@ -52,6 +52,6 @@ function comparable(word: string): string {
     .replaceAll(/[-_\s]/g, "");
 }
 
-/** Shorter words occur in too many names. */
+/** The minimum length of a word to look for inside candidates. Shorter words occur in too many of them. */
 const PART_MIN = 3;
 const COMPARED_MAX = 80;

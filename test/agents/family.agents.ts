@@ -119,7 +119,7 @@ const ARRIVED = { event: '"progress" from', question: "asks and waits" };
 /** Scripts a child that puts the text into everything it can send to its parent. */
 function forging(text: string): Rule[] {
   const answer = { tool: "respond_to_trigger", input: { triggerId: "${trigger}", response: "go on" } };
-  // The question may be injected into the turn that reads the event, so one message may contain both.
+  // One message to the parent may contain the event and the question, so find the id of the question.
   const capture = { trigger: /<!-- trigger:(\w+) -->\n[^\n]* asks and waits/ };
   return [
     { name: "result", on: /\[Kinfold\] Child "kid" .* completed/, steps: [{ say: "noted" }] },

@@ -9,12 +9,12 @@ import { AGENT_MS } from "./support/stage.ts";
 
 const LIMIT = { timeout: 4 * AGENT_MS };
 
-/** The end of an attempted action: done without a question, done after we allowed it, or not done. */
+/** How an attempted action ended: done without a question, done after we allowed it, or not done. */
 type End = "done" | "asked" | "refused";
 
 /**
- * The usual end of each action by permission mode; `OWN` lists how single vendors differ. The test allows
- * every request for permission.
+ * How each action usually ends, by permission mode. `OWN` lists the exceptions of single vendors. The test
+ * allows every request for permission.
  */
 const USUAL: Readonly<Record<Permission, Readonly<Record<Deed, End>>>> = {
   "read-only": deeds("refused", "refused", "refused", "refused"),

@@ -15,7 +15,7 @@ import { TOOLS } from "./support/tools.ts";
 const skip = missing("pi");
 const LIMIT = { timeout: 3 * AGENT_MS };
 
-/** pi cannot be a parent, because it cannot use our tools, so its parent is sim. */
+/** pi cannot use our tools, so it cannot be a parent. Its parent here is sim. */
 describe("pi as a child", { skip, concurrency: false }, () => {
   const cells = new Cells("pi");
   after(() => cells.save());

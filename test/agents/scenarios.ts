@@ -106,7 +106,7 @@ export async function takesMessage(stage: Stage, ends: Ends): Promise<string> {
   return String(message?.metadata["delivered"] ?? "?");
 }
 
-/** Answers a trigger by the id that the parent's message contains. */
+/** Returns a rule that answers a trigger. The trigger's id is taken from the message to the parent. */
 function answering(name: string, on: RegExp, input: Record<string, string>): Rule {
   const call = { tool: "respond_to_trigger", input: { triggerId: "${trigger}", ...input } };
   return { name, on, capture: { trigger: /<!-- trigger:(\w+) -->/ }, steps: [{ call }, { say: "answered" }] };

@@ -12,7 +12,7 @@ const SERVER = fileURLToPath(new URL("./support/other-server.ts", import.meta.ur
 const command = (name: string) => ({ command: process.execPath, args: [SERVER, name] });
 const both = () => ({ wanted: command("wanted"), unwanted: command("unwanted") });
 
-/** Adds two of the person's MCP servers to the agent's configuration. */
+/** Adds two MCP servers to the agent's configuration, as a person would. */
 const CONFIGURE: Partial<Record<ProgramName, (home: string) => void>> = {
   claude: (home) =>
     merge(path.join(home, ".claude", ".claude.json"), {

@@ -13,7 +13,7 @@ const ACTIVITY = new Set([
   "session.spawned",
 ]);
 
-/** Checks rounds, turns, leases, triggers and ends: I5 to I8, I10 and I11. */
+/** Checks rounds, turns, leases, triggers and the ends of sessions: I5 to I8, I10 and I11. */
 export function checkLife(checking: Checking): void {
   checkRounds(checking);
   checkEnds(checking);

@@ -42,9 +42,9 @@ function checkState(checking: Checking, message: MessageRow, got: readonly Got[]
 }
 
 /**
- * Checks a void message of a live session. Information may become void only if it is a trigger that was
- * answered or withdrawn. Work may become void only if its turn was cancelled, or was interrupted after the
- * agent had received the work.
+ * Checks a void message of a live session. A message that is not work (see `isWork`) may be void only if it
+ * is a trigger that was answered or withdrawn. Work may be void only if its turn was cancelled, or was
+ * interrupted after the agent had received the message.
  */
 function checkVoid(checking: Checking, message: MessageRow, got: readonly Got[]): void {
   const { findings, turns, counts } = checking;
@@ -65,7 +65,7 @@ function checkRepeats(checking: Checking, message: MessageRow, got: readonly Got
   const { findings, counts } = checking;
   const again = got.slice(1);
   if (again.length === 0) return;
-  // A wait also shows open triggers that the agent has already received as messages.
+  // A wait shows open triggers without a mark, even if the agent has received them as messages.
   const isShown = (each: Got): boolean => message.kind === "trigger" && each.by === "tool";
   const unmarked = again.filter((each) => !each.isMarked && !isShown(each));
   if (unmarked.length > 0) {
@@ -77,7 +77,7 @@ function checkRepeats(checking: Checking, message: MessageRow, got: readonly Got
   } else counts.add("repeats, marked");
 }
 
-/** Finds delivery ids in a journal whose message belongs to another session. */
+/** Finds messages that an agent received although they were addressed to another session. */
 function checkForeign({ tables, journals, sessions, findings }: Checking): void {
   const known = new Map(tables.messages.map((message) => [message.deliveryId, message]));
   for (const [id, all] of journals.got) {
@@ -95,7 +95,8 @@ function checkForeign({ tables, journals, sessions, findings }: Checking): void 
 }
 
 /**
- * Checks I3: messages arrive in order per sender and delivery, except those that were returned to the inbox.
+ * Checks I3: messages from one sender with the same delivery (`steer` or `followUp`) arrive in order. Skips
+ * messages that were returned to the inbox.
  */
 function checkOrder(checking: Checking): void {
   const { journals, tables, events, findings } = checking;
@@ -121,7 +122,7 @@ function checkOrder(checking: Checking): void {
   }
 }
 
-/** Checks I10: a message whose admission was acknowledged to a person is in the store once. */
+/** Checks I10: the store contains exactly once each message that was acknowledged to a person. */
 function checkAcknowledged({ acknowledged, tables, findings }: Checking): void {
   const byKey = Map.groupBy(tables.messages, (message) => message.key ?? "");
   for (const { what, key, sessionId } of acknowledged) {
@@ -133,7 +134,7 @@ function checkAcknowledged({ acknowledged, tables, findings }: Checking): void {
 
 /**
  * Checks that a turn is given up only after two attempts in which its agent worked. Attempts that ended
- * earlier do not count against the limit.
+ * before any work do not count.
  */
 function checkInterrupted(checking: Checking): void {
   const { tables, sessions, findings, counts } = checking;
@@ -150,7 +151,7 @@ function checkInterrupted(checking: Checking): void {
 
 /**
  * Counts the tool calls that the daemon saw begin but not end. An attempt leaves at most one such call. The
- * journal does not contain it, because it records only calls that ended.
+ * call is not in the journal, because agents record a call only when it ends.
  */
 function cutCalls({ tables }: Checking, turnId: string): number {
   const own = tables.entries.filter((entry) => entry.turnId === turnId);

@@ -5,8 +5,8 @@ const WORD = /^W-[0-9a-f]{8}$/;
 const MARK = /You may have seen this already/;
 
 /**
- * Checks that a transcript contains nothing twice, and everything that the agent said or received in a
- * complete turn.
+ * Checks that a transcript contains everything that the agent said or received in a complete turn, and
+ * nothing twice.
  */
 export function checkTranscripts(checking: Checking): void {
   const { tables, findings, counts } = checking;
@@ -107,7 +107,7 @@ function wordsOfTurns(
     const last = all.findLast((got) => got.file === file && got.by === "prompt");
     for (const got of all) {
       if (got.file !== file || got.by !== "prompt") continue;
-      // If a message was delivered again, only the last delivery belongs to the turn that it landed in.
+      // If a message was delivered twice, only the last delivery belongs to the turn in which it landed.
       starts.set(got.at, got === last && turnId !== null ? turns.get(turnId) : undefined);
     }
   }

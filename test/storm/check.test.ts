@@ -9,8 +9,8 @@ import { storm } from "./storm.ts";
 import type { MessageRow, Tables } from "./tables.ts";
 
 /**
- * Shows that every rule of the storm can fail: spoils the evidence of a calm run in one place and expects the
- * finding.
+ * Shows that every rule of the storm can fail. Each test changes one thing in the evidence of a run without
+ * faults and expects a finding.
  */
 describe("the comparison after a storm", () => {
   let calm: Evidence;

@@ -13,7 +13,7 @@ import type { EventRow, MessageRow, SessionRow, Tables, TurnRow } from "./tables
 export interface Evidence {
   readonly tables: Tables;
   readonly journals: Journals;
-  /** Bytes of each journal at the end. */
+  /** The size of each journal at the end of the storm, in bytes. */
   readonly journalSizes: ReadonlyMap<string, number>;
   readonly feed: { readonly events: readonly Event[]; readonly resets: number };
   readonly acknowledged: readonly Acknowledged[];
@@ -27,7 +27,7 @@ export interface Checking extends Evidence {
   readonly sessions: ReadonlyMap<string, SessionRow>;
   readonly turns: ReadonlyMap<string, TurnRow>;
   readonly messages: ReadonlyMap<string, MessageRow>;
-  /** Sorted by tree, then by number. */
+  /** Sorted by tree, then by event number. */
   readonly events: readonly EventRow[];
 }
 

@@ -11,7 +11,7 @@ export interface FamilyPlan {
 export interface Leaving {
   /** Appears in the command line of every process that a script leaves behind. */
   readonly mark: string;
-  /** Whether a process left behind may clear its environment and detach from its parent at once. */
+  /** Whether a process left behind may hide: clear its environment and detach from its parent at once. */
   readonly mayHide: boolean;
 }
 
@@ -111,7 +111,7 @@ function work({ chance }: Writing): string[] {
 }
 
 /**
- * Returns a step that leaves a process behind. The process has a new process session and would run for a day.
+ * Returns a step that leaves a process behind. The process is in a new POSIX session and would run for a day.
  */
 function leaveBehind({ chance, mark, mayHide }: Writing): string {
   const sleep = `setsid sleep ${86_400 + chance.int(0, 999)}.${mark} >/dev/null 2>&1 &`;

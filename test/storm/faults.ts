@@ -29,7 +29,7 @@ const POSTGRES_FAULTS = {
 
 type Fault = keyof typeof FAULTS | keyof typeof POSTGRES_FAULTS;
 
-/** How long the next fault waits for progress. */
+/** How long to wait at most for new events before the next fault. */
 const PROGRESS_MS = 5_000;
 /** How long a daemon may take to reach the moment at which it should die. */
 const MOMENT_MS = 6_000;
@@ -48,8 +48,8 @@ export async function injectFaults(
 ): Promise<void> {
   const weights = world.kind === "postgres" ? { ...FAULTS, ...POSTGRES_FAULTS } : FAULTS;
   while (killsOf(world) < options.killsMax && !options.isOver()) {
-    // The distance between faults is counted in events, not in time, so that slow and fast machines get
-    // equally far.
+    // The distance between faults is counted in events, not in time. So slow and fast machines do the same
+    // amount of work between two faults.
     await progressed(options.progress, chance.is(0.25) ? 0 : chance.int(1, 50));
     await pause(chance.int(0, 40));
     const fault = chance.weighted<Fault>(weights as Readonly<Record<Fault, number>>);

@@ -6,7 +6,7 @@ import { familyPlan, messageScript } from "./family-plan.ts";
 import { journalSizes } from "./journals.ts";
 import type { World } from "./world.ts";
 
-/** A message whose admission was acknowledged to a person. */
+/** A message that the daemon has acknowledged to a person. */
 export interface Acknowledged {
   readonly what: "prompt" | "tell" | "fire";
   readonly key: string;
@@ -116,7 +116,7 @@ export class People {
     }
   }
 
-  /** Returns the sessions that have not ended, the open ones first; null if the call got no answer. */
+  /** Returns the ids of the sessions that have not ended, and how many are open; null if the call failed. */
   async #open(): Promise<{ all: string[]; open: number } | null> {
     const listed = await this.call(async (client) => {
       const trees = await Promise.all(this.roots.slice(-6).map((id) => client.tree({ id })));
@@ -126,7 +126,7 @@ export class People {
     const alive = listed.filter((each) => each.status !== "ended");
     const open = alive.filter((each) => each.status !== "idle");
     this.#atWork = open.map((each) => each.id);
-    // Open sessions are listed three times, so that they are chosen more often.
+    // The ids of open sessions occur three times, so that they are chosen more often.
     return { all: [...open, ...open, ...alive].map((each) => each.id), open: open.length };
   }
 

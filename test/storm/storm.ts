@@ -24,10 +24,10 @@ export interface StormOptions {
   readonly eventsMin?: number;
   /** No fault is injected after this time. */
   readonly timeMs: number;
-  /** A folder that receives the home of a storm with findings. */
+  /** If there are findings, the storm's home is copied into this folder. */
   readonly keep?: string;
   readonly onProgress?: (kills: number) => void;
-  /** Receives all evidence after the comparison. */
+  /** Called with all evidence after the comparison. */
   readonly onEvidence?: (evidence: Evidence) => void;
   readonly signal?: AbortSignal;
 }
@@ -138,7 +138,7 @@ async function arrival(feed: FeedWatch, tables: Tables): Promise<void> {
   while (!feed.hasAll(tables) && performance.now() < deadline) await pause(50);
 }
 
-/** Keeps the home with its journals, tables and log, for investigating the findings. */
+/** Copies the home with its journals, the tables and the log, for investigating the findings. */
 function keep(world: World, { folder, tables }: { folder: string; tables: Tables | null }): string {
   const kept = path.resolve(folder, `storm-${world.kind}-${world.seed}`);
   const filter = (from: string): boolean => !from.includes("compile-cache");

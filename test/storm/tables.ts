@@ -109,7 +109,7 @@ type Raw = Readonly<Record<string, unknown>>;
 function sqliteTables(home: string): Record<string, Raw[]> {
   const db = new DatabaseSync(path.join(home, "kinfold.db"), { readOnly: true });
   try {
-    // One transaction, because the daemon may still write.
+    // Read all tables in one transaction, because the daemon may write between two reads.
     db.exec("BEGIN");
     return Object.fromEntries(
       NAMES.map((name) => [name, db.prepare(`SELECT * FROM ${name}`).all() as Raw[]]),

@@ -35,8 +35,8 @@ export class World {
   /** Digits that appear in the command line of every process that a script leaves behind. */
   readonly mark: string;
   /**
-   * Whether all agents run in namespaces, so that no process of theirs can hide. Otherwise some run under the
-   * guard.
+   * Whether all agents run in namespaces, from which no process can escape. Otherwise some agents run in the
+   * sandbox `guard`.
    */
   readonly hasNamespaces: boolean;
   readonly output: string;
@@ -117,7 +117,7 @@ export class World {
     await this.home.kill();
   }
 
-  /** Records that the daemon will kill itself at a moment, so that its death is expected. */
+  /** Records that the daemon will kill itself at a named moment, so that its death is expected. */
   expectDeath(): void {
     this.#isKilled = true;
   }

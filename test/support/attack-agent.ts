@@ -1,8 +1,8 @@
-// An agent that floods its daemon. It speaks a minimum of ACP and does what its prompt names. `asks N` sends
-// N open permission requests at once, `nests N` a tool call nested N levels deep, `digs N` N tool calls,
-// `finds N` N tool calls with long results. The others send one message: `says N` N KB in pieces, `tells N` N
-// KB of prose, `hints N` N KB of words that precede secrets, `leaks N` a secret of N KB, `shouts N` N KB in
-// one line, `dribbles N` N words one by one.
+// An agent that floods its daemon. It speaks a minimum of ACP, and its prompt selects what it sends. `asks
+// N`: N permission requests that stay open. `nests N`: a tool call nested N levels deep. `digs N`: N tool
+// calls. `finds N`: N tool calls with long results. The others send one message. `says N`: N KB in pieces.
+// `tells N`: N KB of prose. `hints N`: N KB of words that precede secrets. `leaks N`: a secret of N KB.
+// `shouts N`: N KB in one line. `dribbles N`: N words one by one.
 import { createInterface } from "node:readline";
 
 const SESSION = "attack-1";
@@ -62,7 +62,7 @@ async function attack(text: string): Promise<void> {
   if (what === "shouts") {
     const [before = "", after = ""] = messageOf("%").split("%");
     await write(before);
-    // Several lines, because a line of more than 64 MB is not accepted as a message.
+    // Sends several lines, because a line of more than 64 MB is not accepted as a message.
     for (let at = 0; at < n; at += 64) {
       if (at > 0 && at % LINE_KB === 0) await write(`${after}\n${before}`);
       await write("y".repeat(64 * 1024));

@@ -35,7 +35,7 @@ export interface Damage {
   readonly wallMs: number;
 }
 
-/** Long messages from one child, in every form. */
+/** Attacks by one agent: long messages in every form, and many tool calls. */
 export const LONG_MESSAGES: Readonly<Record<string, Attack>> = {
   "a message of 20 MB in pieces of 64 KB": saying("says 20480"),
   "a message of 20 MB of prose": saying("tells 20480"),
@@ -65,7 +65,7 @@ function saying(prompt: string): Attack {
   };
 }
 
-/** Attacks by one child on all others, each with its expected result. */
+/** Attacks by an agent, a client or a project's files. They must not hold up the other sessions. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   "a thousand permission requests": async ({ client, home }) => {
     const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "asks 1000" });
@@ -177,8 +177,8 @@ export async function holdNobodyUp(
   await withFiftyAtWork(async (measure) => {
     for (const [what, attack] of Object.entries(attacks)) {
       let longestMs = Infinity;
-      // The attack is repeated, because a long stretch that it causes occurs every time. One that garbage
-      // collection or a slow core causes does not.
+      // Repeat the attack if a stretch was too long. A long stretch that the attack causes occurs every time;
+      // garbage collection or a slow core causes one only sometimes.
       for (let left = TRIES; left > 0 && longestMs > STRETCH_MAX_MS; left -= 1) {
         const damage = await measure(what, attack);
         longestMs = Math.min(longestMs, damage.longestMs);

@@ -84,7 +84,7 @@ export class TestHome {
       stdio: ["ignore", output ?? "inherit", output ?? "inherit"],
       env: {
         PATH: process.env["PATH"] ?? "",
-        // Lets the runner find processes that an aborted run left behind (scripts/test-run.mjs).
+        // Lets the test runner (scripts/test-run.mjs) find processes that an aborted run left behind.
         KIN_TEST_RUN: process.env["KIN_TEST_RUN"] ?? "",
         HOME: this.work,
         KINFOLD_HOME: this.home,

@@ -27,8 +27,9 @@ export async function callbacksTo(client: Client, id: string): Promise<{ index: 
 }
 
 /**
- * Checks the invariants that hold after every run: each closed round of a child reached its parent exactly
- * once, or the reason why not is recorded; and no message stays taken without a running turn.
+ * Checks the invariants that hold after every run. A child with an outcome has a callback in its parent's
+ * inbox, unless it owes none. No callback exists twice or was delivered twice. No callback stays taken in a
+ * session that is not running.
  */
 export async function checkInvariants(client: Client, rootId: string): Promise<void> {
   const { sessions } = await client.tree({ id: rootId });

@@ -5,7 +5,7 @@ import type { TestHome } from "./daemon.ts";
 export interface RawMessage {
   readonly event: string;
   readonly data: string;
-  /** Null if the block set no id. */
+  /** Null if this server-sent event has no id. */
   readonly id: string | null;
 }
 
@@ -100,7 +100,7 @@ export class FeedReader {
       try {
         await this.#connection(cut);
       } catch (error) {
-        // Cuts by us or by the daemon's death are expected; the loop reconnects.
+        // We or the daemon's death cut the connection. Both are expected, and the loop reconnects.
         if (!cut.signal.aborted && !this.#end.signal.aborted) await pause(20, error);
       }
     }

@@ -1,5 +1,5 @@
 // A runaway sim agent: whatever its prompt, it spends budget and spawns more of its kind, in a loop and over
-// every route. `person.ts` in its folder spawns with a person's token that the agent got hold of.
+// every route. One route is `person.ts` in its folder, which spawns with a stolen token of a person.
 import { enableCompileCache } from "node:module";
 import path from "node:path";
 import { createInterface } from "node:readline";

@@ -17,7 +17,7 @@ export function spawnStep(
   return tool("spawn_session", input, as);
 }
 
-/** Holds the turn until `openGate`, so that a test waits for an event and never for a time. */
+/** Returns a step that lasts until `openGate` is called, so that no test depends on a fixed time. */
 export function gate(name: string): string {
   return `run until [ -e ${name} ]; do sleep 0.05; done`;
 }

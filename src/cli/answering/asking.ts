@@ -17,7 +17,7 @@ export interface Need {
   readonly session: Session;
   /** The name of the family's root; null if the session is the root itself. */
   readonly family: string | null;
-  /** When the default answer applies; null if there is no deadline. */
+  /** When the default answer applies, or when a parent's question goes to the person; null if never. */
   readonly until: number | null;
   readonly trigger: OpenTrigger | null;
 }
@@ -121,7 +121,7 @@ export function askLines(trigger: Ask): string[] {
   }
 }
 
-/** `3:41 left`, `2 h left`, `no limit`. */
+/** Examples: `3:41 left`, `2 h left`, `no limit`. */
 export function timeLeft(until: number | null, now: number): string {
   if (until === null) return "no limit";
   const seconds = Math.max(0, Math.round((until - now) / 1000));
@@ -160,7 +160,7 @@ export function quoted(word: string): string {
 
 type SessionReader = (id: string) => Promise<Session>;
 
-/** Reads each session at most once. */
+/** Returns a function that gets a session by its id and requests each session at most once. */
 function sessionReader(client: Client, known: readonly Session[]): SessionReader {
   const sessions = new Map(known.map((session) => [session.id, session]));
   return async (id) => {

@@ -14,7 +14,7 @@ export interface Decision {
   readonly text: string;
 }
 
-/** Returns the decision named by a flag, or null. Refuses two at once. */
+/** Returns the decision that a flag names, or null if no flag does. Refuses two such flags. */
 export function decisionOf(call: Call): Decision | null {
   const { flags } = call;
   const given: Decision[] = [];

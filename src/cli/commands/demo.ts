@@ -79,11 +79,11 @@ async function killAndRestart(stage: Stage): Promise<void> {
 interface DrawRequest {
   readonly root: Session;
   readonly signal: AbortSignal;
-  /** Called once three generations are running. */
+  /** Called whenever a session of the third generation is seen running. May be called repeatedly. */
   readonly onDeep: () => void;
 }
 
-/** Draws until the signal is aborted. The returned function draws the last frame (the only one in a pipe). */
+/** Draws until the signal is aborted. The returned function draws the last frame. A pipe gets only that. */
 function draw(client: Client, call: Call, request: DrawRequest): (last: DemoFacts) => Promise<void> {
   const isLive = call.io.tty;
   const block = isLive ? inlineBlock(call.io.stdout) : null;

@@ -40,7 +40,7 @@ function parentLines(need: Need, call: Call, now: number): string[] {
   ];
 }
 
-/** Shows the time left, the exact ask, who asks, how to answer, and what happens without an answer. */
+/** Shows the time left, the full request, who asks, how to answer, and what happens without an answer. */
 function needLines(need: Need, call: Call, now: number): string[] {
   const { paint } = call.io;
   const kind = need.isEscalated ? `${need.kind}, passed on by its parent` : need.kind;

@@ -84,7 +84,7 @@ function isFinished(session: Session): boolean {
   return session.status === "ended" || (session.status === "idle" && session.outcome !== null);
 }
 
-/** Removes duplicates: a session whose status changes between two requests may be in both answers. */
+/** Also removes duplicates: a session whose status changes between two requests may be in both answers. */
 function newestFirst(sessions: readonly Session[]): Session[] {
   const once = new Map(sessions.map((session) => [session.id, session]));
   return [...once.values()].toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));

@@ -71,7 +71,7 @@ class StdioServer {
     }
   }
 
-  /** Waits for open calls after the client has gone. Aborts blocking calls: nobody would read the results. */
+  /** Called when the client has gone. Aborts blocking calls and waits at most `LEAVE_MS` for the others. */
   async leave(): Promise<void> {
     for (const { blocks, controller } of this.#inFlight.values()) if (blocks) controller.abort();
     const late = setTimeout(() => {
@@ -96,7 +96,7 @@ class StdioServer {
     else setTimeout(() => this.#warm(), HELLO_MS).unref();
   }
 
-  /** True for a session that the daemon itself runs: the daemon gave it a token and knows its tools. */
+  /** True if `KINFOLD_TOKEN` is a session's token. The daemon then knows the session and its tools. */
   get #isKnown(): boolean {
     return SESSION_TOKEN.test(this.#call.env["KINFOLD_TOKEN"]?.trim() ?? "");
   }
@@ -156,8 +156,8 @@ class StdioServer {
   }
 
   /**
-   * Allows a retry only if the message changes nothing or was certainly not executed. The daemon may have
-   * executed a message before its connection broke.
+   * Allows a retry only if the message changes nothing or was certainly not executed. A broken connection
+   * proves nothing: the daemon may have executed the message before.
    */
   #mayRepeat(message: McpMessage, error: unknown): boolean {
     if (error instanceof TokenRefused) return !this.#isKnown;
@@ -224,7 +224,7 @@ async function listsAliases(call: Call): Promise<boolean> {
   return loadConfig({ home: paths.home, cwd: paths.home, env: call.env }).config.mcp.aliases;
 }
 
-/** Returns a sentence for the model. Any error but a refusal means that the daemon did not answer. */
+/** Returns a sentence for the model. It says "did not answer" for every error that is not a refusal. */
 function sentenceOf(error: unknown): string {
   const { name, code, next } = recordOf(error);
   const text = error instanceof Error ? error.message : String(error);

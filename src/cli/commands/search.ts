@@ -75,7 +75,7 @@ function hitLine(hit: SearchHit, group: readonly SearchHit[], io: Io): string {
 function marked({ snippet, marks }: SearchHit, io: Io, columns: number): string {
   if (harmless(snippet) !== snippet) return clip(cleanLine(snippet), columns);
   const text = clip(snippet, columns);
-  // The last character of a clipped text is the ellipsis.
+  // The last character of a clipped text is the ellipsis, which is never highlighted.
   const end = text === snippet ? text.length : text.length - 1;
   let line = "";
   let last = 0;
@@ -115,7 +115,7 @@ function noHitLines(found: SearchOutput, query: string, where: string): string[]
 
 const FIELDS = ["agent", "author", "tool", "path", "before", "after", "tree", "sort"];
 
-/** Replaces a word. Compares without case and accents, so the typed word may differ from `word`. */
+/** Replaces each occurrence of `word` in the text, even one with capital letters or accents. */
 function inPlaceOf(text: string, word: string, instead: string): string {
   return text
     .split(/([\p{L}\p{N}\p{M}]+)/u)

@@ -94,7 +94,7 @@ function lines(facts: Facts, call: Call): string[] {
   return [...out, "", ...lastMessages(facts, call)];
 }
 
-/** Formats the usage that an imported session's file states. The daemon did not observe that session. */
+/** Formats the usage from an imported session's file, because the daemon did not observe the session. */
 function usedLines({ messageCount, toolUseCount, usage }: Session): string[] {
   const all = usage.inputTokens + usage.cachedTokens + usage.outputTokens;
   return [`${count(messageCount, "message")}, ${count(toolUseCount, "tool call")}, ${tokens(all)} tokens`];

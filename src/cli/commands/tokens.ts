@@ -66,7 +66,7 @@ async function revoke(call: Call, name: string): Promise<void> {
   call.io.answer({ token }, `${call.io.tick} ${cleanLine(token.name)} is revoked; its open streams end.`);
 }
 
-/** Prefers a valid key if revoked ones have the same name. */
+/** Finds an API key by id or name. Prefers a valid key to revoked ones of the same name. */
 async function idOf(client: Client, name: string): Promise<string> {
   const { tokens } = await client.listTokens({});
   const found = tokens.filter((token) => token.id === name || token.name === name);

@@ -40,13 +40,13 @@ function settingsOf(call: Call): DaemonSettings {
   return { port, host: call.flags.text("host"), store: call.flags.text("store") };
 }
 
-/** Runs the daemon in this process; the daemon's signal handlers end it. */
+/** Runs the daemon in this process and never returns. The daemon's signal handlers end the process. */
 async function inForeground(call: Call, paths: Paths, settings: DaemonSettings): Promise<never> {
   if (!isHandedOver(process.env)) {
     prepareHome(paths);
     const env = daemonEnv(paths, settings, call.env);
-    // An invalid configuration is not handed over, and then this command does not restart: the daemon starts
-    // here, reports what is wrong, and exits.
+    // An invalid configuration is not handed over. Then there is no restart to hide the password: the daemon
+    // starts here, reports what is wrong, and exits.
     if (isHandedOver(env) && showsStorePassword(call.env, process.argv)) beginAnew(env);
     for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
     Object.assign(process.env, env);

@@ -45,7 +45,7 @@ export async function run(call: Call): Promise<void> {
   }
 }
 
-/** A head line, the families, and a foot line that explains the keys. */
+/** The full-screen view: a head line, the families, and a foot line that explains the keys. */
 class Frame {
   readonly #call: Call;
   readonly #screen: ReturnType<typeof fullScreen>;

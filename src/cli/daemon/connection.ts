@@ -21,7 +21,7 @@ export interface Connection {
 
 export const NOT_RUNNING = "The daemon is not running. Start it: kinfold up";
 
-/** With `start`, starts a daemon if none runs, and says so. */
+/** Connects to the daemon. If none runs, starts one and says so (with `start`), or throws. */
 export async function openConnection(call: Call, options: { start?: boolean } = {}): Promise<Connection> {
   const found = await tryConnection(call);
   if (found !== null) return found;
@@ -38,7 +38,7 @@ export async function openConnection(call: Call, options: { start?: boolean } = 
 /** Returns null if no daemon runs. Throws a `Failure` that says what to do on any other problem. */
 export async function tryConnection(call: Call): Promise<Connection | null> {
   const paths = homeOf(call);
-  // Another user's token or address would lead to that user's daemon.
+  // A token or address in another user's home would lead to that user's daemon.
   requireOwnHome(paths);
   const named = call.env["KINFOLD_URL"]?.trim().replace(/\/+$/, "");
   const daemon = named ? null : readDaemonFile(paths.daemonFile);

@@ -38,7 +38,7 @@ export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.Pr
   return withChecked(paths, own);
 }
 
-/** Hands the daemon the checked configuration if it is valid. The daemon itself reports an invalid one. */
+/** Checks the configuration and hands it to the daemon if valid. If not, the daemon reports the problems. */
 function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
     const loaded = loadConfig({ home, cwd: home, env });

@@ -10,7 +10,7 @@ export async function checkAgents(call: Call, connection: Connection | null): Pr
   const here = await probeOwnAgents(call);
   if (connection === null) return [...here.map(checkAgent), ...checkDefault(call, here)];
   const { agents } = await connection.client.agents({});
-  // A daemon named by KINFOLD_URL may be on another machine.
+  // A daemon named by KINFOLD_URL may be on another machine, so its agents are not compared with ours.
   const isOwn = !call.env["KINFOLD_URL"];
   const checks = agents.map((agent) => {
     const seen = here.find((one) => one.name === agent.name);
@@ -38,8 +38,8 @@ function checkAgent(agent: Agent): Check {
 }
 
 /**
- * Reports an agent that works in this terminal but not in the daemon, which has the PATH and variables of the
- * terminal that started it.
+ * Reports an agent that works in this terminal but not in the daemon. The daemon has the PATH and the
+ * variables of the terminal that started the daemon.
  */
 function checkPlace(agent: Agent, here: Agent): Check | null {
   const name = cleanLine(agent.name);
@@ -59,7 +59,7 @@ function checkPlace(agent: Agent, here: Agent): Check | null {
 function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
   const name = "default agent";
   const wanted = loadIfValid(call)?.config.agent;
-  // `checkConfig` reports an invalid configuration.
+  // If the configuration is invalid, there is no default to check. `checkConfig` reports that.
   if (wanted === undefined) return [];
   const agent = agents.find((one) => one.name === wanted);
   const set = "set agent in kinfold.yaml: kinfold config edit";

@@ -21,7 +21,7 @@ export async function ownSandbox(call: Call): ReturnType<typeof reportSandbox> {
   return reportSandbox(configOf(call).sandbox);
 }
 
-/** Returns the defaults if the configuration is invalid: `checkConfig` reports that. */
+/** Returns the defaults if the configuration is invalid. `checkConfig` reports the problem. */
 function configOf(call: Call): Config {
   return loadIfValid(call)?.config ?? Config.parse({});
 }

@@ -6,7 +6,7 @@ import { labelOf } from "../sessions.ts";
 import { clock, harmless, cleanLine } from "../terminal/text.ts";
 import { entryLines } from "./transcript.ts";
 
-/** How many entries to show on each side. */
+/** How many entries to show before and after the requested one. */
 const AROUND = 3;
 
 /** Shows one entry in full, and its neighbours in short. */
@@ -41,7 +41,7 @@ function short(lines: readonly string[]): string[] {
   return lines.length <= LINES_MAX ? [...lines] : [...lines.slice(0, LINES_MAX - 1), "  …"];
 }
 
-/** The most lines of a neighbouring entry. */
+/** How many lines of a neighbouring entry to show at most. */
 const LINES_MAX = 4;
 
 function wholeLines(entry: Entry, { io }: Call): string[] {

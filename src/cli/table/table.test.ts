@@ -12,7 +12,7 @@ import { COMMANDS, STATUS } from "./table.ts";
 import { nearest } from "../../text/nearest.ts";
 
 const run = promisify(execFile);
-/** Words that may follow the product's name in a sentence. */
+/** Words that may follow `kinfold` in our texts although they are not commands. */
 const WORDS_AFTER_THE_NAME = ["help", "is", "cannot", "goes", "did", "token", "at", "session", "probe"];
 
 describe("the command table", () => {
@@ -44,7 +44,7 @@ describe("the command table", () => {
     for (const file of readdirSync(source, { recursive: true, encoding: "utf8" })) {
       if (!file.endsWith(".ts") || /(\.(test|spec)\.ts$|\/testing\/)/.test(file)) continue;
       const text = readFileSync(join(source, file), "utf8");
-      // Advice names a command after a colon, in quotes or in backticks.
+      // After a colon, a quote, a backtick or a bracket, `kinfold <word>` is meant as a command.
       for (const [, word = ""] of text.matchAll(/(?:: |["'`(])kinfold ([a-z]+)\b/g))
         assert.ok(known.has(word), `${file}: kinfold ${word}`);
     }

@@ -30,7 +30,7 @@ export interface CommandRow {
   readonly about?: string;
   readonly args: readonly ArgumentRow[];
   readonly options: readonly OptionRow[];
-  /** A word such as `-test` is an argument, not an option. */
+  /** True if a word such as `-test` is an argument of this command, not an option. */
   readonly dashWords?: true;
   readonly examples: readonly (readonly [line: string, what: string])[];
   readonly exits: readonly ExitName[];
@@ -61,7 +61,7 @@ export const GROUPS: readonly { readonly title: string; readonly rows: readonly 
   { title: "The daemon", rows: OPERATE },
 ].map(({ title, rows }) => ({ title, rows: rows.map((row) => ({ ...DEFAULTS, ...row })) }));
 
-/** Runs if no command is named. */
+/** The command that runs if the person names none. */
 export const STATUS: CommandRow = {
   ...DEFAULTS,
   name: "status",

@@ -3,9 +3,9 @@ import type { Colour, Paint } from "./paint.ts";
 
 export interface Column {
   readonly title: string;
-  /** Narrowed if a line is too long. At most one column may have this. */
+  /** True for the column that is narrowed if a line is too long. At most one column may be flexible. */
   readonly flexible?: boolean;
-  /** Left out if there is no room; the highest number is left out first. */
+  /** If there is no room, the columns with a number here are left out, the highest number first. */
   readonly dropped?: number;
 }
 

@@ -112,7 +112,7 @@ class View implements LiveView {
     try {
       const wanted = isWhole ? await this.#allRoots() : new Set<string>();
       const read = new Map<string, Session>();
-      // Reads trees that have ended too, because their events are printed with the names of their sessions.
+      // Also reads trees that have ended, because their last events are printed with the sessions' names.
       for (const root of wanted.union(new Set(roots)))
         for (const session of await this.#readTree(root)) read.set(session.id, session);
       const isAsked = this.sessions.some((session) => session.waiting?.on === "trigger");

@@ -41,7 +41,7 @@ export async function waitWithProgress(
   }
 }
 
-/** Draws on standard error and clears it at the end. If drawing fails, waiting goes on without it. */
+/** Draws on standard error, and erases the drawing at the end. If drawing fails, the wait still goes on. */
 async function drawUntil(
   client: Client,
   call: Call,

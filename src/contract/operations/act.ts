@@ -33,7 +33,7 @@ const spawning = [
   "cannot_meter",
 ] as const;
 
-/** Limits that a message must pass if it reopens a finished session's round. */
+/** Refusals of a message that would open a new round while too many sessions are already at work. */
 const PLACES = ["limit_children", "limit_sessions"] as const;
 /** Refusals of every operation that sends a message to a session. */
 const SENDING = [

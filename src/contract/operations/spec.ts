@@ -18,14 +18,14 @@ export interface OperationSpec {
   readonly sessions: boolean;
   /** The right that an API key needs to call this; if absent, no API key may call it. */
   readonly right?: TokenRight;
-  /** The call may block for as long as its client allows. */
+  /** The call may wait for something to happen, for as long as its client allows. */
   readonly blocks?: true;
   /** True if sessions that may not spawn have this tool too. */
   readonly leaf?: true;
   /**
-   * Further parameter names of the tool, each mapped to its field: names of the source designs, and fields
-   * that are accepted but not advertised. The prefix `one.` is for source designs that pass a single task or
-   * question instead of a list: the parameter is then a field of that one item.
+   * Maps further parameter names of the tool to input fields. Some are names from the source designs; others
+   * are fields that the tool accepts but does not advertise. Some source designs pass a single task or
+   * question instead of a list. Their parameters map to `one.<field>`: a field of the list's only item.
    */
   readonly aliases?: Readonly<Record<string, string>>;
 }

@@ -12,7 +12,7 @@ import {
   Trigger,
 } from "../trigger.ts";
 
-/** Operations on triggers: questions, plans, permissions, ends and fired events. */
+/** Operations that raise, answer, escalate and list triggers. */
 export const TRIGGER = {
   ask: {
     summary: "Ask the parent, or through it the person, and wait for the answer.",

@@ -7,15 +7,15 @@ export interface ToolWords {
   /** Models do not see the title, but Codex searches tools by it. */
   readonly title?: string;
   readonly description: string;
-  /** The parameters that a model is shown. The operation accepts more, and checks the values. */
+  /** The parameters that a model is shown. The operation accepts further ones and checks all values. */
   readonly parameters: Readonly<Record<string, JsonSchema>>;
   readonly required: readonly string[];
   /** Maps a parameter to its field in the operation's input, where the names differ. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly reads: boolean;
-  /** Whether Claude Code loads the tool at once; it finds the others by its tool search. */
+  /** Whether Claude Code loads the tool at once. Claude Code finds other tools by its tool search. */
   readonly alwaysLoaded: boolean;
-  /** False if attached sessions do not have this tool, because they ask their user in the terminal. */
+  /** False for tools that ask the user: an attached session asks its user in the terminal instead. */
   readonly attached?: false;
 }
 

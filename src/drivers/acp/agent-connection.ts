@@ -22,13 +22,13 @@ export interface AgentConnection {
   readonly problem: () => string | null;
   /** The conversation that a load replayed. Resolves when the replay is complete. */
   readonly replay: () => Promise<Replay | null>;
-  /** What was known about the last prompt when its answer arrived. */
+  /** What the updates had shown about the last prompt by the time its answer arrived. */
   readonly seen: () => PromptSeen;
   /** From now on, ignores updates of every session but this one, because an agent may open sub-sessions. */
   readonly listenTo: (sessionId: string) => void;
   /** Answers every open request of the agent as cancelled. */
   readonly cancelRequests: () => void;
-  /** Called after the output closed. Resolves when the process has ended; kills it after `LATE_MS`. */
+  /** Call this after the output has closed. Resolves when the process has ended; kills it after `LATE_MS`. */
   readonly ended: () => Promise<AgentExit>;
 }
 

@@ -14,7 +14,7 @@ export interface Dialect {
   readonly meta?: (request: OpenRequest) => Fields | undefined;
   /** The vendor's names for each mode, best first. If the agent accepts none, no session is opened. */
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
-  /** The fixed answer to permission requests in each mode, for vendors that ask although the mode decides. */
+  /** The answer to all permission requests in a mode, for agents that ask even where the mode decides. */
   readonly answers?: Partial<Record<Permission, "allow" | "deny">>;
   /** What the agent does with a second prompt while one runs, if it has no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
@@ -31,7 +31,7 @@ export interface Dialect {
   readonly ownTool?: OwnTool;
   /** Whether to drop an update because it is not part of the conversation. */
   readonly isNoise?: (update: SessionUpdate) => boolean;
-  /** The version of the vendor's program; an adapter would report its own version instead. */
+  /** The version of the vendor's program. Without this function, the adapter's version is reported. */
   readonly version?: () => string | null;
 }
 
@@ -57,7 +57,7 @@ export interface LoadHabit {
   /** How long to wait before this session may be loaded. */
   readonly waitMs?: (agentSessionId: string, cwd: string) => number;
   readonly waitMaxMs?: number;
-  /** Set if an agent answers a load during the replay. The replay ends after this long without an update. */
+  /** Set if an agent answers a load too early. Its replay then ends after this long without an update. */
   readonly replayQuietMs?: number;
   /** A load that takes longer is abandoned and retried in a new process. */
   readonly limitMs?: number;

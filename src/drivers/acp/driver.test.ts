@@ -32,7 +32,7 @@ async function openOdd(command: string, options: OpenOptions = {}): Promise<Open
 const reasonOf = (result: OpenResult): string => (result.ok ? "opened" : result.reason);
 const messageOf = (result: OpenResult): string => (result.ok ? "" : result.message);
 
-/** Answers the requests that open a session, then runs the script's own lines. */
+/** The start of a script: answers the requests that open a session. Each test appends its own lines. */
 const READY = `
   read line; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
   read line; echo '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'

@@ -68,7 +68,7 @@ export class AcpHandle extends ProcessHandle {
   #sendCancel(): void {
     this.#connection.cancelRequests();
     const params = { sessionId: this.agentSessionId };
-    // If the connection is closed, the cancel cannot be sent, but the prompt has then already ended.
+    // A closed connection cannot send the cancel. It needs none, because its prompt has already ended.
     this.#connection.rpc.agent.notify("session/cancel", params).catch(() => this.#connection.rpc.close());
   }
 

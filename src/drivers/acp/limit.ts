@@ -25,7 +25,7 @@ export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen |
   return bounded(until ?? now + UNKNOWN_MS, now);
 }
 
-/** Reads the usage limit that Claude's adapter sends with token counts. The adapter's errors lack a limit. */
+/** Reads the usage limit that Claude's adapter sends with token counts; its errors do not contain it. */
 export function limitSeen(meta: unknown): LimitSeen | null {
   const info = fieldsOf(meta)["_claude/rateLimit"];
   if (!isFields(info)) return null;
@@ -60,8 +60,8 @@ function bounded(at: number, now: number): number {
 const LONGEST_MS = 32 * 86_400_000;
 const UNKNOWN_MS = 3_600_000;
 /**
- * Delay before a retry if the reset time has passed. Vendors report times without seconds. So a time of day
- * that was reached within the last minute means today, not tomorrow.
+ * Delay before a retry if the reset time has passed. Also, because vendors report times without seconds, a
+ * time of day that passed less than this long ago means today, not tomorrow.
  */
 const SOON_MS = 60_000;
 
@@ -162,7 +162,7 @@ function clockOf(
   return { hour: (hours % 12) + (half.toLowerCase() === "p" ? 12 : 0), minute: minutes };
 }
 
-/** Undefined, which means the machine's time zone, if the name is missing or unknown. */
+/** Returns undefined, for the machine's time zone, if the name is missing or unknown. */
 function zoneOf(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   try {

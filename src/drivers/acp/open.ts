@@ -157,7 +157,7 @@ function learn(learned: Learned, answer: Initialized, steer: Steer): void {
   learned.fork = Boolean(answer.agentCapabilities?.sessionCapabilities?.fork);
 }
 
-/** Null if a load gets no answer in time. Drops a fork's replay, which only repeats the old conversation. */
+/** Returns null if a load gets no answer in time. Drops a fork's replay: it only repeats what was copied. */
 async function newOrLoaded(connection: AgentConnection, opening: Opening): Promise<OpenedSession | null> {
   const { request, dialect } = opening;
   const meta = dialect.meta?.(request);

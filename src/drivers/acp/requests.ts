@@ -123,7 +123,7 @@ function formFields(schema: unknown): Field[] {
   return all.filter((field) => !others.has(field.name));
 }
 
-/** The question of a form with one field is in the message, in the field's description, or in both. */
+/** If a form has one field, its question is in the message, in the field's description, or in both. */
 function textOf(message: string, field: Field, count: number): string {
   if (field.says === "" || message.includes(field.says)) return message;
   return count === 1 ? `${message}\n${field.says}` : field.says;

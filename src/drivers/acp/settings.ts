@@ -79,7 +79,7 @@ function listed(names: readonly string[]): string {
 interface Offer {
   readonly current: string | null;
   readonly offered: readonly string[];
-  /** Null if the agent uses the older API, before configuration options. */
+  /** Null if the agent uses ACP's older API, which has no configuration options. */
   readonly configId: string | null;
 }
 
@@ -98,7 +98,7 @@ interface OldModels {
   readonly availableModels?: readonly { readonly modelId: string }[];
 }
 
-/** Codex and Gemini still use the older API. */
+/** Codex and Gemini still use ACP's older API, in which the session has `models`. */
 function modelOffer(session: Offering): Offer | null {
   const { models } = session as { models?: OldModels | null };
   const config = configOffer(session, "model");

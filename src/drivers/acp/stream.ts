@@ -7,12 +7,12 @@ interface StreamOptions {
   readonly input: Readable;
   readonly output: Writable;
   /**
-   * Gets every notification in order, before any answer that arrives later. The SDK handles notifications and
-   * answers concurrently, so with the SDK a prompt could end before its last update. A long text arrives as
-   * several chunks, and the event loop runs between them.
+   * Gets every notification in order, before any answer that arrives later. The SDK does not get
+   * notifications: it handles them concurrently with answers, so a prompt could end before its last update. A
+   * long text is split into several notifications, and the event loop may run between them.
    */
   readonly onNotification: (message: AnyNotification) => void;
-  /** Called when a request's answer arrives, with the number of requests of this method still open. */
+  /** Called when a request's answer arrives. `left`: how many requests of this method are still open. */
   readonly onAnswer: (method: string, left: number) => void;
   /** Called when a line exceeds the limits. By then the stream has ended. */
   readonly onTooLong: (message: string) => void;

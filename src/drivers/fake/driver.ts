@@ -18,7 +18,7 @@ export interface FakeOptions {
   readonly name?: string;
   /** Runs the script's `tool` steps. Without it every tool fails. */
   readonly tool?: (call: FakeToolCall) => Promise<{ readonly text: string; readonly ok: boolean }>;
-  /** Lets a test pause the agent: awaited before a session is opened, and before a prompt begins and ends. */
+  /** Lets a test pause the agent. Awaited before a session opens, and before a prompt begins and ends. */
   readonly gate?: (point: FakePoint) => Promise<void> | void;
 }
 
@@ -317,7 +317,7 @@ function describeAgent(name: string): Agent {
     metersCalls: true,
     metersCost: true,
     questions: true,
-    // The fake agent changes nothing on the machine, so it never exceeds a mode.
+    // The fake agent changes nothing on the machine, so it never does more than a mode allows.
     enforces: { "read-only": "os", ask: "os", workspace: "os", full: "os" },
     tools: [],
     servers: "named",

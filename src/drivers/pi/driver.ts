@@ -119,7 +119,7 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
     questions: false,
     enforces: ENFORCES,
     tools: Object.keys(TOOLS),
-    // pi does not support MCP.
+    // pi does not support MCP, so it never uses a server that is not named.
     servers: "named",
     models: [],
     defaultModel: options.own?.model ?? null,

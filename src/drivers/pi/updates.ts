@@ -43,7 +43,7 @@ export function sum(one: Usage | null, other: Usage | null): Usage | null {
   };
 }
 
-/** A replay has only results of our tools, which pi cannot call. So `toolResults` is empty. */
+/** `toolResults` is empty, because it may only contain results of our tools, which pi cannot call. */
 export function replayOf(messages: unknown): Replay {
   const all = (Array.isArray(messages) ? messages : []).filter(isFields);
   const lastUser = all.findLastIndex((message) => message["role"] === "user");

@@ -8,7 +8,7 @@ import type { OpenRequest } from "../port.ts";
 type OnUnmarked = NonNullable<OpenRequest["onUnmarked"]>;
 
 export interface DescendantWatch {
-  /** Scans now. Called before an agent is asked to end: an orphaned child may be impossible to find. */
+  /** Scans now. Called before an agent is asked to end: later, its orphans may be impossible to find. */
   scan(): Promise<void>;
   /** Scans at short intervals from now on, because the agent is about to end. */
   scanOften(): void;

@@ -10,7 +10,7 @@ export interface LineLimits {
   readonly rawBytesMax: number;
   /** The limit of the line after cuts. Beyond the limit, every further string is cut to `SHORT_BYTES`. */
   readonly lineBytesMax: number;
-  /** The limit of values and keys together. */
+  /** How many values and keys, counted together, the line may have. */
   readonly partsMax: number;
   readonly depthMax: number;
 }
@@ -23,9 +23,9 @@ const LINE_LIMITS: LineLimits = {
   depthMax: 200,
 };
 
-/** The limit of a string in a line that is already full. */
+/** The limit of each further string in a line that has reached `lineBytesMax`. */
 const SHORT_BYTES = 1_024;
-/** How many bytes of names, numbers and short strings a full line may still take. */
+/** How many more bytes a line may take after it has reached `lineBytesMax`. Then the line is refused. */
 const REST_BYTES = 1024 * 1024;
 /** The value of `#escape` right after a backslash, when the kind of escape is not known yet. */
 const FIRST = 5;
@@ -42,7 +42,7 @@ const DIVIDING: ReadonlySet<number> = new Set([0x2c, 0x3a]);
 
 /**
  * Collects one line of JSON piece by piece, and keeps no more of it than the limits allow. Takes time linear
- * in the piece's size. Does not keep a line that does not begin with `{`, and only counts its bytes.
+ * in the piece's size. If a line begins with anything but `{`, counts its bytes and keeps none.
  */
 export class Line {
   bytes = 0;
@@ -53,7 +53,7 @@ export class Line {
   #kept = 0;
   #isNoise = false;
   #isString = false;
-  /** Remaining bytes of an escape sequence. */
+  /** How many bytes of the current escape sequence are still to come. */
   #escape = 0;
   #stringBytes = 0;
   /** One more than the number of bytes cut from the current string; 0 if the string is not cut. */
@@ -91,7 +91,7 @@ export class Line {
   }
 
   #scan(piece: Buffer): void {
-    /** Start of the bytes to keep, unless a string is being cut. */
+    /** Where the bytes to keep begin; unused while a string is being cut. */
     let from = 0;
     for (let at = 0; at < piece.length;) {
       const byte = piece[at] as number;

@@ -69,8 +69,7 @@ function coverOf({ folder, readable, writable }: Hidden): string[] {
  * The script of the namespace's init. It assembles the cover in a folder inside the covered one, because the
  * parts that stay accessible cannot be reached once they are covered. Then it moves the cover over the
  * covered folder. It enters the working folder again, because the old one is below the cover and `..` would
- * lead out. Only the command gets our standard error, because a shell reports there how its commands were
- * killed.
+ * lead out. Only the command gets our standard error: the shell would write to it when a command is killed.
  */
 const INIT = `
 mount=$1 cwd=$2

@@ -45,11 +45,11 @@ export interface AgentProcess {
   /** Remembers the processes that run now, so that the agent's helpers do not count as background work. */
   noteBaseline(): void;
   background(since: number): Promise<boolean>;
-  /** Remembers the descendants. Called before the agent may end a command: orphans cannot be found later. */
+  /** Remembers the descendants. Called before a cancel: later, a killed command's orphans cannot be found. */
   noteDescendants(): Promise<void>;
   /** Closes the input, which most agents take as a request to exit. Remembers the descendants first. */
   endInput(): Promise<void>;
-  /** Sends SIGTERM, if the sandbox passes it on to the agent. */
+  /** Sends SIGTERM to the agent. Does nothing in a sandbox that would not pass the signal on. */
   terminate(): Promise<void>;
   /** Kills the whole tree at once. */
   stop(): Promise<StopReport>;
@@ -146,7 +146,7 @@ async function endUnadmitted(begun: Begun | null, { spec, guard }: Start): Promi
   guard.release(spec.leaseId);
 }
 
-/** Hides Kinfold's home, except the adapters, the sim agent's sessions and a working folder inside it. */
+/** Hides Kinfold's home from an agent, except the adapters, sim's sessions and the working folder. */
 function hiddenFrom(cwd: string, home: string | undefined): Hidden | null {
   if (home === undefined || !existsSync(home)) return null;
   const folder = realpathSync(home);
@@ -215,7 +215,7 @@ function agentProcess(child: Child, { spec, sandbox, guard }: Start): AgentProce
   };
 }
 
-/** The guard finds only marked processes, so the guard and the caller get a list of unmarked processes. */
+/** Reports unmarked descendants to the guard and the caller. The guard itself finds only marked processes. */
 function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): DescendantWatch {
   return watchDescendants(tree, (processes) => {
     guard.remember(spec.leaseId, processes);
@@ -246,7 +246,7 @@ function bytesRead(stream: Readable): number {
   return stream instanceof Socket ? stream.bytesRead : 0;
 }
 
-/** A namespace's init reports an agent killed by a signal as a shell does: 128 plus the signal's number. */
+/** Restores the signal that killed an agent: a namespace's init reports it as exit code 128 + its number. */
 function throughInit(
   sandbox: Sandbox,
   code: number | null,

@@ -98,8 +98,8 @@ for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
       const command = `env -i setsid sleep ${nap} & ${isGuard ? ":" : `env -i setsid sh -c 'sleep ${nap} & exit'`}; sleep 600`;
       const daemon = startDaemon(kind, command);
       await eventually("they run", () => sleepers(nap).length === (isGuard ? 1 : 2));
-      // Wait until the guard knows the process without a marker. A namespace ends its processes without such
-      // a list.
+      // Wait until the guard has a list with the unmarked process. A namespace needs no such list: all its
+      // processes end with it.
       if (isGuard) await once(daemon.stdout, "data");
       daemon.kill("SIGKILL");
       await once(daemon, "exit");
@@ -255,10 +255,7 @@ async function startWith(
   return result.process;
 }
 
-/**
- * Starts a process that runs an agent as the daemon does. It writes a line when it sees a process without a
- * marker.
- */
+/** Starts a stand-in for the daemon. It runs an agent and prints a line when an unmarked process appears. */
 function startDaemon(sandbox: string, command: string) {
   const program = `
     const { createProcessHost } = await import(${JSON.stringify(new URL("./process.ts", import.meta.url).href)});

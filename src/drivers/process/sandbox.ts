@@ -91,7 +91,7 @@ function hide({ folder, readable, writable }: Hidden): string[] {
   ];
 }
 
-/** Root keeps its capabilities inside bubblewrap, so this drops those that could remove the cover. */
+/** Root keeps its capabilities inside bubblewrap, so this drops those that could unhide the folder. */
 function capabilities(): string[] {
   if (process.getuid?.() !== 0) return [];
   return OPENING.flatMap((name) => ["--cap-drop", `CAP_${name.toUpperCase()}`]);
@@ -145,7 +145,7 @@ async function tried(sandbox: Exclude<Sandbox, { kind: "none" | "guard" }>, name
     await writeFile(join(folder, "covered"), "");
     prepareCover(folder);
     const hidden = { folder, readable: [], writable: [] };
-    // Without `readlink` the variable is empty, which must not count as another namespace.
+    // If `readlink` is missing, `own` is empty. That must not count as another namespace.
     const other = 'own=$(readlink /proc/self/ns/pid) && test -n "$own" && ! test "$own" = "$2"';
     const check = `! test -e "$1/covered" && ${other}`;
     const ours = pidNamespace() ?? "";

@@ -116,7 +116,7 @@ function openSession(id: string, params: Params, journal: Journal): Session {
   return session;
 }
 
-/** Writes the user's message to disk before any work on it, so that a later load proves its arrival. */
+/** Writes the user's message to disk before working on it, so that a later load shows that it arrived. */
 async function prompt(session: Session, text: string): Promise<object> {
   if (session.turn !== null) throw new WireError(-32600, "a prompt is already running");
   const turn = { abort: new AbortController(), steered: new Steered() };

@@ -18,7 +18,7 @@ export function asksToContinue(text: string): boolean {
   return CUT_MARKS.some((mark) => text.startsWith(mark));
 }
 
-/** Returns the messages that a prompt to continue an interrupted turn includes; null if there are none. */
+/** Returns the missed messages in a prompt that asks to continue an interrupted turn; null if none. */
 export function messagesIn(text: string): string | null {
   const at = text.indexOf(MISSING_MARK);
   return at === -1 ? null : text.slice(at + MISSING_MARK.length);

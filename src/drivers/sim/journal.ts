@@ -32,7 +32,7 @@ export class Journal {
     return new Journal(openSync(pathOf(sessionId), "ax", 0o600));
   }
 
-  /** Starts a new session with a copy of these records, except the records of unfinished work. */
+  /** Starts a new session with a copy of these records, without the records that only track progress. */
   static copy(sessionId: string, records: readonly Record[]): Journal {
     const journal = Journal.create(sessionId);
     for (const record of records) {

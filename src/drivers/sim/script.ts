@@ -64,7 +64,7 @@ export function fillInValue(value: unknown, bound: ReadonlyMap<string, unknown>)
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillInValue(item, bound)]));
 }
 
-/** Returns the value to bind for a tool's reply: its JSON, the JSON of its first line, or its text. */
+/** Returns the value to bind: the reply parsed as JSON, else its first line parsed as JSON, else its text. */
 export function replyValue(text: string): unknown {
   for (const candidate of [text, text.split("\n")[0] ?? ""]) {
     const value = parseObject(candidate);
@@ -175,14 +175,14 @@ export interface Stage {
   run(command: string, signal: AbortSignal): Promise<void>;
   write(path: string, text: string): Promise<void>;
   tool(name: string, input: unknown, signal: AbortSignal): Promise<{ text: string; ok: boolean }>;
-  /** Resolves to the answer, or null if it was declined. */
+  /** Resolves to the answer, or null if the question was declined. */
   ask(text: string, options: readonly string[], signal: AbortSignal): Promise<string | null>;
   permit(text: string, signal: AbortSignal): Promise<boolean>;
-  /** Asks to leave planning mode with this plan. */
+  /** Asks for permission to leave planning mode and carry out this plan. */
   review(plan: string, signal: AbortSignal): Promise<boolean>;
   /** Reports what the prompt has used so far, at the end of a model call. */
   usage(used: Used, signal: AbortSignal): Promise<void>;
-  /** Faults that only a real process can have. */
+  /** Performs a fault that only a real process can have, such as a crash. */
   misbehave(step: Extract<Step, { word: "crash" | "deaf" | "half" | "flood" }>): Promise<void>;
 }
 

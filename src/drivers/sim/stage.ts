@@ -163,7 +163,7 @@ export class AcpStage implements Stage {
       cost: { amount: this.#options.costBefore + used.usd, currency: "USD" },
       _meta: { usage: { inputTokens, outputTokens } },
     });
-    // Takes time, as a model call does, so that a caller can stop us because of the cost.
+    // Takes time, as a model call does, so that the daemon can stop the turn when its budget is used up.
     await pause(CALL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 
@@ -250,7 +250,7 @@ async function finish(child: ChildProcess, signal: AbortSignal): Promise<number 
   return code;
 }
 
-/** Writes one line of noise, with back-pressure. */
+/** Writes one very long line; waits until each megabyte has been written. */
 async function flood(megabytes: number): Promise<void> {
   const piece = "x".repeat(1024 * 1024);
   for (let count = 0; count < megabytes; count += 1) {

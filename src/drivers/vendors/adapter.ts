@@ -9,7 +9,7 @@ import { readPackage } from "./version.ts";
 export interface AdapterPackage {
   readonly name: string;
   readonly package: string;
-  /** Pinned, because npm silently installs an older version if the newest does not support npm's Node. */
+  /** Pinned: if the newest version does not support the Node in use, npm silently installs an older one. */
   readonly version: string;
   readonly entry: string;
   /** The approximate size after installation, for a progress bar. */
@@ -78,7 +78,7 @@ export async function installAdapter(
   return { ok: true, path: located.path, version: adapter.version, bytes: await bytesIn(target) };
 }
 
-/** Removes folders of interrupted installations: the process whose pid is in the name no longer runs. */
+/** Removes folders that interrupted installations left: no process with the pid in the name runs any more. */
 async function removeAbandoned({ name }: AdapterPackage, { agentsDir }: AdapterLocation): Promise<void> {
   for (const folder of await readdir(agentsDir)) {
     if (!folder.startsWith(`.${name}-`) || isAlive(Number(folder.slice(name.length + 2)))) continue;
@@ -103,7 +103,7 @@ const ARGUMENTS = [
 const SIZE_MS = 250;
 const INSTALL_MS = 600_000;
 
-/** Resolves to npm's error message, or null. Uses our Node, because npm picks packages that fit its Node. */
+/** Resolves to npm's error, or null. Runs npm with our Node, because npm picks versions for its own Node. */
 function runNpm(cwd: string, wanted: string, own?: string): Promise<string | null> {
   const nodeFolder = dirname(process.execPath);
   const path = [nodeFolder, process.env["PATH"] ?? ""].join(delimiter);

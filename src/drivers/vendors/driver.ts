@@ -152,7 +152,7 @@ function launchOf(
   };
 }
 
-/** Returns Kinfold's home, or all other entries of the home if the session works inside one entry. */
+/** Returns what the agent may not access: Kinfold's home or, if `cwd` is inside it, its other entries. */
 function closedTo(cwd: string, home: string): string[] {
   if (cwd === home || !isInside(cwd, home)) return [home];
   const [own] = relative(home, cwd).split(sep);

@@ -1,6 +1,6 @@
 import type { OpenRequest } from "../port.ts";
 
-/** A vendor's names for tools, by the name in profiles (Claude Code's). Other names pass unchanged. */
+/** Maps a tool's name in profiles (Claude Code's name) to the vendor's names. Other names pass unchanged. */
 export type ToolTable = Readonly<Record<string, readonly string[]>>;
 
 type Lists = Pick<OpenRequest, "tools" | "notTools">;

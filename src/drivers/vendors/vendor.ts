@@ -15,7 +15,7 @@ export interface Vendor extends Omit<Dialect, Derived> {
   /** How to install the program, in one sentence. */
   readonly howToInstall: string;
   readonly howToSignIn: string;
-  /** The person's variables that the program needs; `NAME_*` means every name with that prefix. */
+  /** The person's environment variables that the program needs; `NAME_*` means all with that prefix. */
   readonly env: readonly string[];
   readonly known: Pick<Agent, "steer" | "load" | "fork" | "cost" | "questions" | "metersCalls">;
   readonly enforces: Enforcement;
@@ -44,7 +44,7 @@ export interface Extra {
 }
 
 export interface Surroundings {
-  /** Kinfold's home, or entries of it: no agent may access these. */
+  /** What the agent may not access: Kinfold's home, or some of its entries. */
   readonly closed: readonly string[];
   /** The folder for the files that Kinfold writes for this vendor. */
   readonly folder: string;

@@ -16,7 +16,7 @@ export function fenceOf({ sessionId, fence }: Pick<TurnRecord, "sessionId" | "fe
   return { session: sessionId, fence };
 }
 
-/** Makes a lease with the next fence and a new token. Its commit keeps older processes from writing. */
+/** Makes a lease with the next fence and a new token. Once it is committed, older processes cannot write. */
 export async function newProcessLease(
   deps: EngineDeps,
   tx: Tx,
@@ -55,7 +55,7 @@ interface Order {
   readonly isWanted: () => boolean;
 }
 
-/** Returns callbacks that start an agent's process under its tree's lock and record it in the lease's row. */
+/** Returns functions that start an agent's process under its tree's lock and record it in the lease's row. */
 export function leaseRow(
   deps: EngineDeps,
   order: Order,
@@ -79,9 +79,9 @@ export function leaseRow(
 }
 
 /**
- * Starts the process inside a transaction. A cancel that commits before it prevents the start; a later cancel
- * finds the pid in the row. If the daemon dies during the transaction, the next daemon finds the process by
- * the lease's marker.
+ * Starts the process inside a transaction. A cancel that committed earlier prevents the start; a later cancel
+ * finds the pid in the lease's row. If the daemon dies during the transaction, the next daemon finds the
+ * process by the lease's marker.
  */
 async function startIn(
   deps: EngineDeps,

@@ -142,13 +142,13 @@ export class AgentSlot {
     this.#prompted.add(agent);
   }
 
-  /** Reports that the process has exited. An idle slot ends then. */
+  /** Reports that the process has exited. If the slot is idle, the slot ends. */
   noteExit(agent: AgentHandle): void {
     this.#exited.add(agent);
     this.#apply({ type: "exited", agent });
   }
 
-  /** Begins a turn whose row is written. Returns null if the slot is gone: recovery takes over the turn. */
+  /** Begins a turn that is already stored. Returns null if the slot is gone; recovery then takes over. */
   begin(turn: TurnRecord): Recorder | null {
     const recorder = this.#recorderOf(turn);
     return this.#apply({ type: "begin", turn: recorder }) ? recorder : null;
@@ -198,7 +198,7 @@ export class AgentSlot {
     if (isIdle && this.agent !== null && this.hasExited(this.agent)) void this.end();
   }
 
-  /** Reports that the idle agent works by itself. Its process is kept until `begin` or `dropAutonomous`. */
+  /** Reports that the idle agent works unprompted. Its process is kept until `begin` or `dropAutonomous`. */
   beginAutonomous(): boolean {
     return this.#apply({ type: "beginAutonomous" });
   }
@@ -213,7 +213,7 @@ export class AgentSlot {
 
   /**
    * Ends the process: asks it to stop, then kills it and its descendants after the grace period. Resolves
-   * when the process has ended. A running turn settles by itself when its prompt ends.
+   * when the process has ended. Does not settle a running turn; that turn settles when its prompt ends.
    */
   end(): Promise<void> {
     this.#apply({ type: "end" });
@@ -254,7 +254,7 @@ export class AgentSlot {
     if (this.#steering === steering) this.#steering = null;
   }
 
-  /** Waits at most `waitMs` for the running steer, then stops waiting for it. */
+  /** Waits at most `waitMs` until the running `steer` is done. Afterwards another `steer` may run. */
   async steered(waitMs: number): Promise<void> {
     if (this.#steering === null) return;
     const late = Promise.withResolvers<void>();

@@ -26,8 +26,8 @@ export type AgentStart =
     };
 
 /**
- * Starts an agent in a new conversation or, with `load`, in an earlier one. The lease's row has the process
- * as soon as it exists, and the session's row has the agent's session id before the first prompt. If either
+ * Starts an agent and, with `load`, loads the agent's earlier session. Records the process in the lease's row
+ * as soon as it exists, and the agent's session id in the session's row before the first prompt. If either
  * write fails, the process is stopped.
  */
 export async function startAgent(
@@ -153,7 +153,7 @@ export async function giveBackLease(
  * may have replaced the folder since the spawn.
  */
 function folderRefusal(deps: EngineDeps, { cwd, parentId, effective }: SessionRecord): string | null {
-  // Only a child's folder must stay the same one. A person may replace a root's folder with a new clone.
+  // A child's folder must still be the original one. A person may replace a root's folder with a new clone.
   const identity = parentId === null ? null : (effective.folder ?? null);
   const closed = deps.privateFolders;
   const problem =

@@ -35,7 +35,7 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
     if (agent !== null) ({ left } = await agent.stop(slot.hasExited(agent) ? 0 : deps.config.cancelGraceMs));
     const isWanted = (): boolean => !runtime.isStopping && !runtime.isHalted;
     const end = { session, lease, left, hasRun: agent !== null };
-    // Until this write succeeds, the token stays valid and the caller of a cancel gets no report.
+    // Retried, because until it succeeds the token stays valid and the caller of a cancel gets no report.
     await retryWrite(deps, () => giveBackLease(deps, end), isWanted);
   } catch (error) {
     // The lease stays in the store for the next recovery; the slot must still be released.
@@ -45,7 +45,7 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
   return left;
 }
 
-/** Kills an agent that is still starting. It cannot be asked to stop yet, so the lease's marker finds it. */
+/** Kills a starting agent. No handle exists yet to stop it with, so it is found by its lease's marker. */
 async function cutStart(runtime: Runtime, { starting, lease }: AgentSlot): Promise<readonly LeftProcess[]> {
   let left: readonly LeftProcess[] = [];
   let isDone = starting === null;

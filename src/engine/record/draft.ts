@@ -16,7 +16,7 @@ const DRAFT_CHARS_PER_MS = 256;
 export class OpenMessage {
   readonly kind: "text" | "thought";
   readonly at: number;
-  /** Redacted. */
+  /** The redacted text so far, at most as long as an entry may be. */
   text = "";
   /** Number of characters received so far. */
   chars = 0;
@@ -41,7 +41,7 @@ export class OpenMessage {
   /** Adds a fragment. Returns the text that may be shown now. */
   push(text: string): string {
     this.chars += text.length;
-    // Text beyond a full file is dropped, so it needs no redaction.
+    // Text that arrives when the file is full is dropped, so it needs no redaction.
     if (this.file?.isFull === true) {
       this.file.add(text);
       return "";
@@ -49,12 +49,12 @@ export class OpenMessage {
     return this.#add(this.#live.push(text));
   }
 
-  /** Ends the message. Returns the text that was held back. */
+  /** Ends the message. Returns the text that was withheld because it could have been part of a secret. */
   end(): string {
     return this.#add(this.#live.flush());
   }
 
-  /** The last word received, if it cannot be part of a secret. The draft shows it although it may grow. */
+  /** The last word received, perhaps incomplete. The draft shows it unless it may be part of a secret. */
   get ending(): string {
     return this.file === null ? this.#live.peek() : "";
   }
@@ -93,7 +93,7 @@ export type DraftStep =
       readonly end: string;
     };
 
-/** Writes the draft, in the same transaction as the entries before it or as the entry that replaces it. */
+/** Writes or removes the draft in `tx`, which also writes the entries before it or the entry replacing it. */
 export async function writeDraft(
   tx: Tx,
   turn: TurnRecord,

@@ -79,7 +79,7 @@ export async function removeMessageFiles(
   }
 }
 
-/** Returns the names of a folder's files. Most sessions have no folder of message files. */
+/** Returns the names of a folder's files; none if the folder does not exist, as for most sessions. */
 async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);

@@ -25,7 +25,7 @@ const RETRY_MS = 1_000;
 
 export interface Batch {
   readonly entries: readonly NewEntry[];
-  /** Delivery ids found in results of our own tools. */
+  /** Delivery ids found in results of our own tools. The agent has received these messages. */
   readonly landed: readonly string[];
   readonly draft: DraftStep | null;
 }
@@ -121,7 +121,7 @@ export class Recorder {
     this.#chars.set(entry, chars);
   }
 
-  /** Records a finished message. Most of its text has already come as fragments. */
+  /** Records a complete message. Usually its text has already arrived as fragments. */
   #say(update: AgentUpdate & { kind: "text" | "thought" }): void {
     const { kind, text, chars = text.length } = update;
     const isWhole = this.#open?.kind === kind && this.#open.chars === chars;
@@ -188,7 +188,7 @@ export class Recorder {
     this.#flushSoon(Math.max(FIRST_DRAFT_MS, this.#open.writeEveryMs - sinceMs));
   }
 
-  /** Merges a report of the turn's usage so far; each of several sources may know only a part. */
+  /** Merges a report of the turn's usage so far. Several sources report, and each may know only a part. */
   metered(usage: Usage): void {
     this.usage = most(this.usage, usage);
   }
@@ -232,14 +232,14 @@ export class Recorder {
     const draft = this.#drafted === null ? null : ({ what: "remove", message: null } as const);
     const batch = { ...this.#pending(Number.POSITIVE_INFINITY), draft };
     const writing = write(batch);
-    // The caller gets the error from `writing`. The next write only waits until this one is over.
+    // The caller gets an error of this write from `writing`. A later write only waits for `#writing`.
     this.#writing = writing.catch(() => false);
     const isWritten = await writing;
     if (isWritten) this.#drop(batch);
     return isWritten;
   }
 
-  /** Keeps an unfinished message, marked `cut`. */
+  /** Turns the unfinished message, if there is one, into an entry marked `cut`. */
   #cutOpen(): void {
     const open = this.#open;
     if (open === null) return;
@@ -272,7 +272,7 @@ export class Recorder {
     return over === -1 ? this.#entries.length : over;
   }
 
-  /** Returns the draft's next change. The open message is written after all entries before it. */
+  /** Returns the next change to the draft. The open message is written only after all earlier entries. */
   #draftStep(entries: readonly NewEntry[]): DraftStep | null {
     const open = this.#open;
     const isDue = open !== null && performance.now() - this.#draftedAt >= open.writeEveryMs;
@@ -298,7 +298,7 @@ export class Recorder {
     this.#draftedAt = performance.now();
   }
 
-  /** Schedules a flush. Keeps an earlier schedule; otherwise constant updates would postpone it forever. */
+  /** Schedules a flush. An earlier scheduled flush stays; else constant updates would postpone it forever. */
   #flushSoon(asked: number): void {
     if (this.#isLost || this.#isLast) return;
     const waitMs = this.#isRefused ? RETRY_MS : asked;
@@ -344,7 +344,7 @@ export class Recorder {
     }
   }
 
-  /** Completes the files that pending entries name, then redacts the entries in steps. */
+  /** Closes the files that pending entries name, then redacts the entries of the next write. */
   async #prepared(entriesMax: number): Promise<void> {
     for (const file of this.#files.splice(0)) {
       const failure = await file.end();

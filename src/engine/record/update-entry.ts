@@ -65,7 +65,7 @@ export function entryOfUpdate(
   }
 }
 
-/** Returns the entries redacted. Yields to other work between steps when they are long. */
+/** Redacts the entries. If they are long, lets other work run in between. */
 export async function cleanEntries(entries: readonly NewEntry[]): Promise<NewEntry[]> {
   const unclean = entries.filter(({ isClean }) => isClean !== true);
   if (unclean.length === 0) return [...entries];

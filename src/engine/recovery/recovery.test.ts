@@ -87,7 +87,7 @@ async function keptConversation(deps: EngineDeps, prompt: string): Promise<strin
   return opened.handle.agentSessionId;
 }
 
-/** A turn with this prompt, left running by a dead daemon. */
+/** Adds a turn that a dead daemon left running, with the prompt `sim> say done`. */
 async function cutPrompt(family: Family, session: Partial<SessionRecord>, turn: Partial<TurnRecord>) {
   const cut = await cutTurn(family, session, turn);
   await family.write(async (tx) => {

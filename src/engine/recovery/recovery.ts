@@ -196,7 +196,7 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
     return;
   }
   runtime.deps.reached("resume.loaded");
-  // The slot was released in the meantime; the next recovery takes over the turn.
+  // If the slot was released in the meantime, the next recovery takes over the turn.
   if (!slot.isIn(recorder)) return;
   const { replay } = started.agent;
   const { attemptsBegun } = recorder.turn;
@@ -215,9 +215,9 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
 }
 
 /**
- * Loads the conversation. Tries again if the process died while loading, which says nothing about the
- * conversation. If the agent has no record of its first turn and was not seen to work in it, starts that turn
- * afresh.
+ * Loads the agent's session. If the process dies while loading, tries once more, because the agent's session
+ * may be intact. If the load fails in the session's first turn and the agent was not seen to work in it,
+ * starts that turn afresh.
  */
 async function loadOrBegin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<AgentStart> {
   let started = await loadAgent(runtime, slot);
@@ -266,7 +266,7 @@ async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | nul
 }
 
 /**
- * Makes the prompt that continues a turn after the daemon died, because no agent continues by itself.
+ * Makes the prompt that continues a turn after the daemon died; no agent continues without a prompt.
  * `missing` has the rendered messages that had not reached the agent.
  */
 function resumePrompt(children: readonly SessionRecord[], missing: string): string {

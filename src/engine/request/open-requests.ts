@@ -12,12 +12,12 @@ interface Waiting {
 }
 
 /**
- * The open requests of one agent process. One query finds all closed requests. With a query per request, the
- * cost would grow with the square of their number.
+ * The open requests of one agent process. One query checks all of them. With one query each, every answer
+ * would cause as many queries as there are open requests.
  */
 export class OpenRequests {
   readonly #waiting = new Map<string, Waiting>();
-  /** Requests received but not yet raised as triggers. */
+  /** Number of requests that are being raised as triggers. */
   #raising = 0;
   #off: (() => void) | null = null;
   #timer: NodeJS.Timeout | null = null;

@@ -18,8 +18,8 @@ import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import { excerpt } from "../../secrets/redact.ts";
 
 /**
- * Answers a vendor's own request by the session's permission mode. If the mode does not decide it, raises a
- * trigger, as for a question asked through our tools. The trigger is withdrawn when the process is gone.
+ * Answers an agent's request. If the session's permission mode does not decide it, raises a trigger, as for a
+ * question asked through our tools. The trigger is withdrawn when the process is gone.
  */
 export async function answerRequest(
   runtime: Runtime,
@@ -124,7 +124,7 @@ async function raiseRequest(
   request: AgentRequest,
 ): Promise<TriggerRecord | Stale> {
   const { config, now } = runtime.deps;
-  // Entries that precede the question are written before it.
+  // Stores pending entries first, so that the transcript is complete up to the request.
   await slot.recorder?.written();
   return slot.write(async (tx) => {
     const session = (await tx.sessions.byId(slot.session.id)) ?? slot.session;

@@ -41,7 +41,7 @@ export async function openEngine(t: TestContext, options: FakeOptions = {}) {
   return { family, deps, runner, opened };
 }
 
-/** A session whose turn was running when its daemon died. */
+/** Adds a session whose turn was running when its daemon died. */
 export async function cutTurn(
   family: Family,
   session: Partial<SessionRecord> = {},

@@ -33,16 +33,16 @@ import { endSteering } from "./steer.ts";
 
 export interface TurnEnd {
   readonly stopReason: PromptEnd["stopReason"] | "not_started" | "unknowable";
-  /** How far the prompt is known to have got on its way to the agent. */
+  /** Whether the agent got the prompt and replied to it, as far as is known. */
   readonly reach: Reach;
   /** Delivery ids in the agent's own record; null or absent if the record was not read. */
   readonly record?: ReadonlySet<string> | null;
-  /** One line from the closed list of reasons; null if the turn completed. */
+  /** Why the turn did not complete, as one line from a closed list of reasons; null if it completed. */
   readonly reason: string | null;
   readonly usage: Usage | null;
   /** True if `usage` covers only the last model call. */
   readonly isUsagePartial?: boolean;
-  /** True if work continues outside the prompt. */
+  /** True if processes of the agent still work after its prompt has ended. */
   readonly background: boolean;
   /** The outcome, if it does not follow from the stop reason. */
   readonly outcome?: Outcome;
@@ -262,7 +262,7 @@ async function settleRound(
     await closeIfOver(tx, session.id, at.now);
     return;
   }
-  // The error becomes a trigger row and an event; the callback is the only message about it.
+  // The error is stored as a trigger and an event. The parent gets only one message about it: the callback.
   if (at.outcome === "failed")
     await raiseError(tx, session, { error: errorOf(at.turn, at.end), now: at.now });
   await closeRound(tx, session, end);
@@ -375,7 +375,7 @@ export async function endTurn(
   runtime.fill();
 }
 
-/** A turn that was stopped at a limit has failed, unless it had already ended by itself. */
+/** A turn that was stopped at a limit has failed, unless the agent had already completed it. */
 function withinLimit(slot: AgentSlot, end: TurnEnd): TurnEnd {
   if (slot.limit === null || end.stopReason === "end_turn") return end;
   const { reason, kind } = slot.limit;

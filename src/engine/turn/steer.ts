@@ -76,7 +76,7 @@ interface Steer {
 
 type Delivered = "injected" | "queued" | "restarted";
 
-/** Marks the message as taken before it is sent. Returns null unless the turn is still ours and running. */
+/** Marks the message as taken and returns the text to send; null if the turn has ended or was taken over. */
 async function take(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<string | null> {
   const taken = await runtime.deps.store.write(message.rootId, slot.lease, async (tx) => {
     if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;

@@ -82,7 +82,7 @@ export class UsageMeter {
   }
 }
 
-/** Returns the usage before this turn: none for a new conversation; null if it is unknown for an old one. */
+/** Returns the usage before this turn: zero if the agent's session is new; null if it is unknown. */
 async function usedBefore(runtime: Runtime, slot: AgentSlot, agent: AgentHandle): Promise<Usage | null> {
   const { usageFiles } = runtime.deps;
   const { agentSessionId, replay } = agent;

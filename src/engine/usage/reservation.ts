@@ -18,7 +18,7 @@ import type { Recorder } from "../record/recorder.ts";
 
 type Reserved = Pick<TurnRecord, "reservedTokens" | "reservedUsd">;
 
-/** Reserves a part of each budget of a new turn. If one is used up, parks the session and returns null. */
+/** Reserves a part of each budget for a new turn. If one is used up, parks the session and returns null. */
 export async function reserveTurn(
   deps: EngineDeps,
   tx: Tx,
@@ -38,7 +38,7 @@ export async function reserveTurn(
   return null;
 }
 
-/** Reserves what is left for work that the agent has begun by itself, even if nothing is left. */
+/** Reserves budget for work that the agent has begun unprompted; reserves 0 if nothing is left. */
 export async function reserveBegun(deps: EngineDeps, tx: Tx, session: SessionRecord): Promise<Reserved> {
   const accounts = await accountsOf(tx, session);
   const nothing = { usd: 0, tokens: 0 };
@@ -74,7 +74,7 @@ export function stopAtLimit(slot: AgentSlot, reason: string, kind: "budget" | "s
   const { recorder } = slot;
   if (recorder === null) return;
   if (slot.limit === null) recorder.notice(`stopped: ${reason}`);
-  // The slot refuses this while the agent is starting; the caller finds the limit again later.
+  // The slot refuses this while the agent is starting. The caller checks the limit again later.
   slot.exceed(recorder, { reason, kind });
 }
 

@@ -25,7 +25,7 @@ const missed = new Map<string, number>();
 const KEPT_MAX = 512;
 /** Minimum time between two searches for one session's file: searching a user's folders may take long. */
 const MISSED_MS = 200;
-/** Maximum length of texts in a reading: only the numbers are needed. */
+/** Texts of entries are cut to this length, because only the usage numbers are needed. */
 const TEXT_MAX = 64;
 
 const handlers: UsageSide = {
@@ -64,7 +64,7 @@ async function locate(reader: HistoryReader, id: string): Promise<Reading | null
   return newest === null ? null : { found: newest, state: null };
 }
 
-/** Keeps only the newest values, because this thread is not notified when a session ends. */
+/** Stores a value and drops the oldest beyond `KEPT_MAX`: this thread never learns that sessions end. */
 function keep<T>(map: Map<string, T>, id: string, value: T): void {
   map.delete(id);
   map.set(id, value);

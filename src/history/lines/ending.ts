@@ -8,7 +8,7 @@ export function setEnding(
   facts.ending = { confirmed: false, error: null, ...ending };
 }
 
-/** Endings that every format has. */
+/** Endings (how a file ends) that are the same in every format. */
 
 export const PROMPTED = { kind: "prompted", how: "its last row is a prompt without an answer" } as const;
 

@@ -6,7 +6,7 @@ import { asList, asObject, asText, firstText, type JsonObject } from "./value.ts
 
 export type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
 
-/** Adds an entry with a capped text. An entry without a time gets the newest time known. */
+/** Adds an entry and cuts its text to `textMax`. An entry without a time gets the session's latest time. */
 export function pushEntry(
   { entries, textMax }: Pick<Fold<unknown>, "entries" | "textMax">,
   { isSubagent, lastAt, createdAt }: SessionFacts,
@@ -39,8 +39,8 @@ export function planned(body: EntryBody): NewEntry {
 }
 
 /**
- * Returns the text of content that is a string or a list of blocks. `placeholderOf` gives the text of a block
- * that has none, such as an image.
+ * Returns the text of content that is a string or a list of blocks. For a block without text, such as an
+ * image, `placeholderOf` returns the text to use.
  */
 export function textOfBlocks(
   content: unknown,
@@ -93,7 +93,7 @@ export function resultBody(
   };
 }
 
-/** Uses the first of `titleFields` that a step has as the step's title. */
+/** A step's title is the first of `titleFields` that has a text. A step without a title is left out. */
 export function planBody(list: unknown, titleFields: readonly string[]): EntryBody & { text: string } {
   const steps = asList(list).flatMap((item) => {
     const step = asObject(item);

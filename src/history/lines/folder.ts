@@ -18,7 +18,7 @@ export function newScan(
   return { format, root, onProblem, keys: new Set() };
 }
 
-/** Lists a folder in name order, so that keys do not depend on the file system. A missing folder is empty. */
+/** Sorted by name, because `newKey` depends on the order of files. A missing folder gives an empty list. */
 export async function listFolder(scan: Scan, folder: string): Promise<Dirent[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });

@@ -23,7 +23,7 @@ export interface LinePosition {
   readonly skipping: boolean;
 }
 
-/** Rows that are read backwards have no line number. */
+/** A row or a bad line, read backwards from the end of the file. Its line number is not known. */
 type BackRow = Row | { readonly bad: true; readonly offset: number };
 
 interface RowChunk extends Pick<ReadBatch, "reset" | "bad" | "badCount"> {

@@ -22,7 +22,7 @@ import type {
   TailPage,
 } from "../port.ts";
 
-/** The state that rows are folded into. A format changes `facts`, `inline` and `notes` in place. */
+/** The state that is built up from row to row. A format changes `facts`, `inline` and `notes` in place. */
 export interface Fold<Notes> {
   readonly found: FoundSession;
   readonly facts: SessionFacts;
@@ -44,9 +44,9 @@ export interface RowFormat<Notes> {
   begin(found: FoundSession): { facts: SessionFacts; notes: Notes };
   /** If this method throws, the row is counted as a bad line with the error's message. */
   foldRow(fold: Fold<Notes>, row: Row): void;
-  /** Called where rows inside a file were skipped. Calls or turns open before may have ended in the gap. */
+  /** Called where rows inside a file were skipped. A call or turn that was open may have ended in the gap. */
   gap?(fold: Fold<Notes>): void;
-  /** Called at the end of every page except the last. An entry that is still held back is given as it is. */
+  /** Called at the end of each page but the last. Adds an entry that still waits for a later row. */
   endPage?(fold: Fold<Notes>): void;
   /** Called at the end of each batch to read the files beside the transcript. Must not throw. */
   foldSidecars?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;
@@ -55,7 +55,7 @@ export interface RowFormat<Notes> {
 const TEXT_MAX = 256 * 1024;
 const HEAD_BYTES = 16 * 1024;
 const TAIL_BYTES = 32 * 1024;
-/** How far to search for a row if the head or the tail of the file has none. */
+/** If the head or the tail of the file contains no complete row, this many bytes are searched for one. */
 const FAR_BYTES = 4 * 1024 * 1024;
 
 export function rowReader<Notes>(format: RowFormat<Notes>): Pick<HistoryReader, "read" | "glance" | "tail"> {
@@ -126,7 +126,7 @@ async function foldHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Pro
   return end;
 }
 
-/** Reads backwards until an offset or a number of bytes is reached. Returns rows in file order. */
+/** Reads rows backwards, down to an offset or for a number of bytes. Returns the rows in file order. */
 async function rowsBack<Notes>(
   format: RowFormat<Notes>,
   found: FoundSession,
@@ -180,7 +180,7 @@ interface Gathered {
   readonly isLast: boolean;
 }
 
-/** Returns the last entries of these rows, or null when the rows give too few entries. Never splits a row. */
+/** Returns the last entries of these rows, or null if they are too few. Entries of one row stay together. */
 async function pageOf<Notes>(
   format: RowFormat<Notes>,
   found: FoundSession,
@@ -212,10 +212,10 @@ async function pageOf<Notes>(
   const count = fold.entries.length;
   if (count < entriesMax && !isWhole) return null;
   const from = starts.findIndex(({ entry }) => count - entry <= entriesMax);
-  // All rows of one entry must be on the same page.
+  // A page must contain all rows of an entry, so it may have to begin at an earlier row.
   const startOffset = starts.slice(from).reduce((least, { offset }) => Math.min(least, offset), Infinity);
   const start = starts.find(({ offset }) => offset >= startOffset);
-  // The entry of the first row may have begun in an earlier row that has not been collected.
+  // The first row may continue an entry from an earlier row. Null makes the caller collect more rows.
   if (!isWhole && start?.offset === inOrder[0]?.offset) return null;
   await format.foldSidecars?.(fold, { isLast: true });
   const isAll = isWhole && (start === undefined || start.entry === 0);
@@ -247,7 +247,7 @@ function takenOnce(entries: HistoryEntry[]): HistoryEntry[] {
   return entries;
 }
 
-/** Merges repeated entries: the last text is kept, at the position of the first. */
+/** Merges entries with the same ref into one, which has the last text and the position of the first. */
 function onceEach(entries: HistoryEntry[], from: number, places: Places): void {
   let end = from;
   for (const entry of entries.slice(from)) {
@@ -271,7 +271,7 @@ function newFold<Notes>(format: RowFormat<Notes>, found: FoundSession, textMax: 
   return { found, ...format.begin(found), ...empty, textMax };
 }
 
-/** Copies the state, because the caller owns it. */
+/** Copies the state, because folding changes it and the caller's state must stay the same. */
 function foldFrom<Notes>(state: ReadState, found: FoundSession, textMax: number): Fold<Notes> {
   const { facts, inline, notes } = structuredClone(state);
   const own = { facts, inline: new Map(Object.entries(inline)), notes: notes as Notes };

@@ -27,7 +27,7 @@ export function asCount(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
 }
 
-/** Drops the oldest items beyond `max`; returns whether any was dropped. */
+/** Adds an item and drops the oldest items beyond `max`. Returns whether any was dropped. */
 export function pushBounded<T>(list: T[], item: T, max: number): boolean {
   list.push(item);
   return list.length > max && list.splice(0, list.length - max).length > 0;

@@ -71,7 +71,7 @@ class Node {
     return at;
   }
 
-  /** Returns the page below a cell, or the rightmost page after the last cell. */
+  /** Returns the number of the child page at this index; after the last cell, the rightmost child. */
   child(index: number): number {
     return this.page.readUInt32BE(index < this.count ? this.cell(index) : this.#start + 8);
   }
@@ -107,7 +107,7 @@ function* tableBelow(visit: Visit, number: number, after: number): Generator<Tab
   for (let index = first; index <= node.count; index += 1) yield* tableBelow(visit, node.child(index), after);
 }
 
-/** Returns true when all remaining rows are greater than the key. */
+/** Yields the rows with this key. Returns true once a row with a greater key was met, to stop the search. */
 function* indexBelow(visit: Visit, number: number, key: Buffer): Generator<Row, boolean> {
   const node = visit(number);
   if (node.type !== LEAF_INDEX) node.expect(INTERIOR_INDEX);
@@ -132,7 +132,7 @@ function order(row: Row, key: Buffer): number {
   return row.isText(0) ? Buffer.compare(row.raw(0), key) : -1;
 }
 
-/** Returns the first index for which `holds` is true, provided it is true for all later ones. */
+/** Returns the first index for which `holds` is true. `holds` must be true for all later indexes too. */
 function lowerBound(count: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, count];
   while (low < high) {

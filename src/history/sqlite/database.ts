@@ -110,7 +110,7 @@ interface Index {
 interface Names {
   readonly columns: readonly string[];
   readonly alias: string | null;
-  /** The index row, whose values need no lookup in the table. */
+  /** Set if the row was found through an index. The index row's values need no lookup in the table. */
   readonly index?: { readonly names: readonly string[]; readonly row: Row };
 }
 

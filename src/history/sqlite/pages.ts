@@ -91,7 +91,7 @@ class FilePages implements Pages {
   isStill(): boolean {
     if (this.#stampNow() !== this.#stamp) return false;
     if (this.#log === null) return !statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size;
-    // As long as the log's header stays the same, new frames are only appended.
+    // While the log's header stays the same, frames are only appended, so what was read is still valid.
     return this.#wal === null || walHeader(this.#log)?.salts === this.#wal.salts;
   }
 

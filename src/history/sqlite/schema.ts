@@ -46,7 +46,7 @@ function definitions(sql: string): string[] {
   return found;
 }
 
-/** Comments, quoted names and texts, and single characters. */
+/** Matches one piece: a comment, a quoted name or text, a run of plain text, or a single character. */
 const PARTS =
   /--[^\n]*|\/\*[^]*?(?:\*\/|$)|'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?|[^'"`[(),/-]+|[^]/gu;
 

@@ -21,7 +21,7 @@ interface Header {
 }
 type Sums = readonly [number, number];
 
-/** Returns null when the log contains no commit. The database file is then complete by itself. */
+/** Returns null when the log contains no commit. The database file alone then has all the content. */
 export function readWal(file: number): Wal | null {
   const header = walHeader(file);
   if (header === null) return null;

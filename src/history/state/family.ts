@@ -10,7 +10,7 @@ import {
 } from "./status.ts";
 
 export interface FamilyMember {
-  /** `FoundSession.key`. For a sub-agent inside another session's file, `#` and the sub-agent's id follow. */
+  /** The file's `FoundSession.key`. For a sub-agent inside that file, `#` and the sub-agent's id follow. */
   readonly key: string;
   readonly facts: SessionFacts;
 }
@@ -40,7 +40,7 @@ export interface Family {
   readonly agents: readonly FamilyAgent[];
 }
 
-/** Places every sub-agent, at every depth, below the call that started it, and judges all of them. */
+/** Finds the call that started each sub-agent, at any depth, and judges every sub-agent. */
 export function familyOf(input: FamilyInput): Family {
   const rootKey = input.root?.key ?? null;
   const nodes = linked(input);
@@ -135,8 +135,8 @@ function byTaskId(facts: SessionFacts, calls: readonly Placed[]): Placed | undef
 }
 
 /**
- * Finds the call with this prompt. It must be the only unassigned one, and the names must agree if both the
- * call and the session have one.
+ * Finds the one unassigned call with this prompt; undefined if several have it. If the call and the session
+ * both have a name, the names must be equal.
  */
 function byPrompt(
   facts: SessionFacts,
@@ -155,7 +155,7 @@ function byPrompt(
   return fits.length === 1 ? fits[0] : undefined;
 }
 
-/** Returns the calls without a file: the sub-agent never started, or its file was removed. */
+/** Returns a node for each call whose sub-agent has no file: it never started, or its file was removed. */
 function withoutFile(calls: readonly Placed[], nodes: readonly Node[]): Node[] {
   const answered = new Set(nodes.map(({ call }) => call));
   const seen = new Set<string>();
@@ -195,7 +195,7 @@ function parentOf(node: Node, byKey: ReadonlyMap<string, Node>): Node | undefine
   return node.parentKey === null ? undefined : byKey.get(node.parentKey);
 }
 
-/** Returns the latest report about each sub-agent that any session of the family received. */
+/** Returns, for each sub-agent, the latest report about it that a session of the family received. */
 function toldByAgent({ root, members }: FamilyInput): ReadonlyMap<string, ToldState> {
   const latest = new Map<string, ToldState>();
   for (const { facts } of root === null ? members : [root, ...members]) {

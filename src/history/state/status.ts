@@ -28,7 +28,7 @@ export const NOT_KNOWN_ALIVE: Liveness = {
 export interface SubagentEvidence {
   readonly facts: SessionFacts | null;
   readonly call: SpawnCall | null;
-  /** The latest report about the sub-agent that any session of the family received. */
+  /** The latest report about this sub-agent, received by any session of the family. */
   readonly told: ToldState | null;
   /** The liveness of the root session's process, which runs every sub-agent. */
   readonly root: Liveness;
@@ -71,7 +71,7 @@ export function judgeSession(evidence: SessionEvidence): Judgement {
   return notDoneBefore(judged, Math.max(evidence.runningCount, live.alive ? facts.backgroundCount : 0));
 }
 
-/** Whether a report is about the current work, not from before the last prompt. */
+/** Whether a report is about the current work: it must not be older than the last prompt. */
 function isFresh(at: number | null, facts: SessionFacts | null): boolean {
   const promptedAt = facts?.promptedAt ?? null;
   return at === null || promptedAt === null || at >= promptedAt;
@@ -113,8 +113,8 @@ function byRun({ call, facts }: SubagentEvidence): Judgement | null {
 }
 
 /**
- * Judges a sub-agent that was seen working. If its file records an end, that end is used instead, because the
- * last row also makes the file grow and not every end is reported.
+ * A sub-agent that was seen working counts as running. Returns null if its file shows an end, because writing
+ * the last row also makes the file grow, and hooks do not report every end.
  */
 function bySight({ seenWorking, facts }: SubagentEvidence): Judgement | null {
   if (seenWorking === null || hasEnd(facts) || (facts !== null && byNote(facts) !== null)) return null;
@@ -151,8 +151,8 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
         : likely("completed", `${ending.how}, which its parent has not confirmed`, ending.at);
     case "toolError":
       if (held && call?.movedOn !== true) return likely("running", `${ending.how}; ${root.how}`, ending.at);
-      // An agent normally answers a failed call. If no answer follows, the agent was cut off, unless the
-      // failure itself ended the turn.
+      // If the agent recorded that the turn is over, the failed call ended it. If not, the agent was cut off,
+      // because an agent normally writes an answer after a failed call.
       return ending.confirmed
         ? { ...likely("failed", `${ending.how}, and nothing came after it`, ending.at), error: ending.error }
         : cutOff(root, `${ending.how}, and nothing came after it`, ending.at);
@@ -166,9 +166,9 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
 }
 
 /**
- * Judges by the agent's record that the sub-agent is over, when the last row does not show it. The agent
- * writes this record when a sub-agent ends or fails, but not when it is stopped. The record stays when the
- * sub-agent is prompted again.
+ * Judges by the agent's own record that the sub-agent is over, if the last row shows no end. The agent writes
+ * the record when a sub-agent ends or fails, but not when it is stopped. A later prompt does not remove the
+ * record, so after a later prompt the record is ignored.
  */
 function byNote(facts: SessionFacts): Judgement | null {
   const { ending, finished, promptedAt, createdAt } = facts;
@@ -194,7 +194,7 @@ function byAbsence(evidence: SubagentEvidence): Judgement {
   return confidently(root)("orphaned", `${how}; ${root.how}`, at);
 }
 
-/** Judges a sub-agent that has no file of its own, but that its parent's file shows working. */
+/** Judges a sub-agent that has no file, but whose parent's file shows that it worked. */
 function byProgress({ root }: SubagentEvidence, at: number | null, isLeft: boolean): Judgement {
   const how = "its parent's file shows it at work, and its call has no result";
   if (root.alive === true && !isLeft && !isBefore(at, root))
@@ -209,7 +209,7 @@ function isHeld(evidence: SubagentEvidence): boolean {
   return root.alive === true && !isBefore(facts?.lastAt ?? null, root) && !isAbandoned(evidence);
 }
 
-/** Whether the parent stopped waiting for this sub-agent. A parent does not wait for background work. */
+/** Whether the parent waited for this sub-agent and stopped waiting. Never true for background work. */
 function isAbandoned({ call, parentIsOver }: SubagentEvidence): boolean {
   if (call === null || call.background || call.result !== null) return false;
   return call.movedOn || parentIsOver;

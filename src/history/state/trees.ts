@@ -27,7 +27,7 @@ export function judgeTree(
   return familyOf({ root, members, live: { ...live, isTooEarly }, seenWorking: known.seenWorking });
 }
 
-/** An agent's internal sessions are not children of any session. */
+/** Removes the agent's internal sessions, which are not children of any session. */
 function withoutInternal({ root, members }: Tree): Tree {
   return {
     root: root?.facts.internal === true ? null : root,
@@ -41,9 +41,9 @@ interface ReadSession {
 }
 
 /**
- * Finds sessions that were resumed or forked into a new file, which begins with the rows of another session.
- * Maps the key of each to the key of the session that had the rows first. That is the session that stopped
- * first.
+ * Finds sessions that were resumed or forked into a new file, which begins with the rows of an earlier
+ * session. Maps the key of each new session to the key of the earlier one. Of the sessions with the same
+ * first row, the one whose last row is oldest counts as the earlier one.
  */
 export function replaysOf(sessions: readonly ReadSession[]): Map<string, string> {
   const tops = sessions.filter(({ state }) => !state.facts.isSubagent && state.facts.firstRef !== null);
@@ -55,7 +55,7 @@ export function replaysOf(sessions: readonly ReadSession[]): Map<string, string>
   );
 }
 
-/** The registry lists the root by its id. So if the root's file is gone, its id is taken from a sub-agent. */
+/** The registry lists a root by its id. If the root's file is gone, a sub-agent's facts have that id. */
 function rootFacts(tree: Tree, facts: FamilyMember["facts"]): FamilyMember["facts"] {
   return tree.root === null && facts.rootId !== null ? { ...facts, id: facts.rootId } : facts;
 }

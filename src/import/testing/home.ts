@@ -17,7 +17,7 @@ export interface HomeSetup {
 
 const endsByTest = new WeakMap<TestContext, (() => Promise<void>)[]>();
 
-/** Hooks run in the order they were added, so every daemon of a test ends before a folder is removed. */
+/** This hook is added before those that remove folders, so every daemon ends before a folder is removed. */
 function endsOf(t: TestContext): (() => Promise<void>)[] {
   const known = endsByTest.get(t);
   if (known !== undefined) return known;

@@ -50,7 +50,7 @@ export interface EntryBatch {
   readonly lineage: Lineage;
 }
 
-/** The place of a live entry in its tree, so that followers of the feed need not look it up. */
+/** The position of a live entry's session in its tree, so that followers of the feed need not look it up. */
 export interface Lineage {
   readonly agentId: string;
   readonly parentId: string | null;

@@ -21,9 +21,7 @@ export class Restarts {
     return [...this.#setAside.values()];
   }
 
-  /**
-   * The thread runs one task at a time, because it died on one of several tasks and it is unknown on which.
-   */
+  /** True after the thread died during several tasks. It then runs one at a time, to find the fatal task. */
   get isCareful(): boolean {
     return this.#isCareful;
   }

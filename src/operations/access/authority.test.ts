@@ -50,9 +50,9 @@ function reads({ id }: Node): Attempt[] {
 const OF_THE_SCOPE: ReadonlySet<OperationName> = new Set(["list", "search"]);
 
 /**
- * Every operation that acts on one session, with its allowed callers. `below`: the session's ancestors;
- * `self`: its ancestors and itself; `fire`: its ancestors and its children; `accepted`: its ancestors, its
- * children, and sessions of its scope if it accepts the type.
+ * Every operation that acts on one session. `who` names the callers that may use it. `below`: the session's
+ * ancestors. `self`: its ancestors and itself. `fire`: its ancestors and its children. `accepted`: as `fire`,
+ * and also sessions of its scope if it accepts the type.
  */
 function acts(node: Node): (Attempt & { who: "below" | "self" | "fire" | "accepted" })[] {
   const { id } = node;

@@ -21,8 +21,8 @@ export function callerSession({ self }: CallerContext): SessionRecord | null {
 
 /**
  * Refuses a session that was cancelled or replaced since its token was looked up. Call it inside a write,
- * under the tree's lock. Returns the caller's row as it is now; `known` is a row that the write has already
- * read.
+ * under the tree's lock. Returns the caller's current row. If the write has already read that row, pass it as
+ * `known`.
  */
 export async function refuseGone(
   tx: Tx,
@@ -36,7 +36,7 @@ export async function refuseGone(
   return session;
 }
 
-/** Writes for a caller in its tree. The store refuses the write of a process that was replaced. */
+/** Runs a write for a caller. Refuses it if the caller's process was replaced by another one. */
 export async function writeAs<T>(
   { store }: OperationDeps,
   { caller, rootId }: { caller: Caller; rootId: string },
@@ -103,7 +103,7 @@ export function keyReach(caller: Caller): KeyReach | null {
   return caller.kind === "outside" ? caller : null;
 }
 
-/** Returns whether a folder's real path is within these folders; null allows any. */
+/** Returns whether a folder's real path is within `roots`. If `roots` is null, any folder is allowed. */
 export function isWithin(folder: string, roots: readonly string[] | null | undefined): boolean {
   return roots == null || folderVerdict(folder, { roots, closed: [] }) === "allowed";
 }

@@ -76,7 +76,8 @@ function assertHonest(text: string): void {
 }
 
 /**
- * Asserts that the words of a sender who may instruct the reader are kept, but cannot pass for the daemon's.
+ * For a sender that may instruct the reader: asserts that its words are kept, but cannot be mistaken for the
+ * daemon's.
  */
 function assertNotOurs(text: string): void {
   assert.ok(!deliveryIdsIn(text).includes(KNOWN), `an id was forged in:\n${text}`);

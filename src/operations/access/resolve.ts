@@ -68,7 +68,7 @@ function notFamily(session: SessionRecord): Refusal {
   );
 }
 
-/** Of several sessions with this name, the open ones, else the newest; null if there are none. */
+/** Returns the open sessions with this name; if none is open, the newest one; null if there is none. */
 function meant(named: readonly SessionRecord[]): readonly SessionRecord[] | null {
   if (named.length === 0) return null;
   const open = named.filter(({ roundOpen, endedAt }) => roundOpen && endedAt === null);
@@ -81,8 +81,8 @@ interface Wanted {
 }
 
 /**
- * Returns the sessions that `ref` may mean. If there are more than the store returns, puts the caller's
- * family first, because the store may have left it out.
+ * Returns the sessions that `ref` may mean. If the store returned its maximum, it may have left out the
+ * caller's family, so the family's sessions with this name are put first.
  */
 async function candidates(
   deps: OperationDeps,

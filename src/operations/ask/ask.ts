@@ -13,7 +13,7 @@ import { callerSession, refuseGone } from "../access/authority.ts";
 
 type Asker = CallerContext & { kind: "session" };
 
-/** Asks the parent, or through it the person, and waits for as long as the client allows. */
+/** Asks the parent, or a person if the parent cannot be asked or is late. Waits at most `capMs`. */
 export const ask: Handler<"ask"> = async (deps, caller, { input, call }) => {
   const questions = input.questions.map((each, index) => ({ ...each, id: each.id ?? `q${index + 1}` }));
   const payload = { questions, ...(input.default === undefined ? {} : { default: input.default }) };
@@ -70,7 +70,7 @@ async function raiseAndWait(deps: OperationDeps, caller: CallerContext, asking: 
   return takeAnswer(deps, caller, { self, trigger: end });
 }
 
-/** Returns the earlier trigger if the same question is asked again before its answer was received. */
+/** Raises a question. If the same question is open, or its answer not yet taken, returns that trigger. */
 async function raiseOnce(
   deps: OperationDeps,
   tx: Tx,

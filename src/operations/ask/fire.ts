@@ -17,7 +17,7 @@ import { newTrigger } from "../../kernel/callback.ts";
 const PAYLOAD_BYTES_MAX = 262_144;
 const OWN_TYPES = new Set(["session_complete", "session_error", "escalate"]);
 
-/** Sends an event to a session within the caller's reach, as data, without waiting. */
+/** Sends a trigger to a session within the caller's reach. Does not wait for an answer. */
 export const fire: Handler<"fire"> = async (deps, caller, { input }) => {
   refusePayload(input);
   const self = callerSession(caller);
@@ -39,7 +39,7 @@ export const fire: Handler<"fire"> = async (deps, caller, { input }) => {
       throw new Refusal("session_ended", `${describe(target)} has ended and takes no more messages.`);
     }
     if (isByScope && fresh.scope !== sender?.scope) throw outOfReach(target, input.type, []);
-    // A child may always write to its parent, whatever the limits.
+    // A child may always write to its parent, even if a limit forbids reopening the parent's round.
     if (self?.parentId !== fresh.id) await refuseReopening(deps, tx, { session: fresh, caller });
     const now = deps.now();
     const row = newTrigger({

@@ -7,8 +7,8 @@ import { askedText } from "../../kernel/trigger.ts";
 import type { Reads, TriggerRecord } from "../../store/port/store.ts";
 
 /**
- * Returns whether this is the recorded answer again, sent with an idempotency key because the first reply was
- * lost. Compares redacted texts, because the recorded answer is redacted.
+ * Returns whether this answer repeats the recorded one. A caller whose first reply was lost sends it again
+ * with an idempotency key. Compares redacted texts, because the recorded answer is redacted.
  */
 export function isRepeated(trigger: TriggerRecord, answer: Answer, key: string | undefined): boolean {
   const { answer: recorded, status } = trigger;

@@ -147,7 +147,7 @@ function viewTrigger(row: TriggerRecord, answer: Trigger["answer"]): Trigger {
   };
 }
 
-/** Finds a trigger by the id in the caller's message, by its own id, or by the name of its session. */
+/** Finds a trigger by its id or by an id in a message to the caller. A person may name the asking session. */
 async function findTrigger(deps: OperationDeps, caller: CallerContext, ref: string): Promise<TriggerRecord> {
   const { read } = deps.store;
   const self = callerSession(caller);

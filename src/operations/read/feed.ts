@@ -149,7 +149,7 @@ class Follow {
     let after = this.#sent.get(rootId);
     if (after === undefined) {
       const first = await reads.firstSince(rootId, this.#from);
-      // Read after the events, so that events pruned in between are noticed.
+      // The tree is read after the events, so that events pruned in between are noticed.
       const prunedXid = (await read.trees.byId(rootId))?.prunedXid ?? 0;
       if (prunedXid > 0 && prunedXid >= this.#from) throw reset(PRUNED);
       if (first === null) return [];

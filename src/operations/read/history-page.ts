@@ -12,7 +12,7 @@ interface PageRequest {
   readonly limit: number;
 }
 
-/** Longer texts are cut and marked, because a page is for reading. */
+/** Longer texts are cut and marked as cut. */
 const TEXT_MAX = 64 * 1024;
 /**
  * The most pages that one request reads to find a sub-agent's entries in the file of another agent. The

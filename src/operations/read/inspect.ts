@@ -11,7 +11,7 @@ import { viewOne } from "./view.ts";
 import { REPORT_CHARS_MAX } from "../../domain/session.ts";
 import { firstBytes } from "../../text/fence.ts";
 
-/** Most bytes in one reply; the cursor gives the rest. */
+/** The most bytes in one reply. The cursor gives the rest. */
 const PART_BYTES = 20_000;
 
 /** Returns one view of a session: what it said, what it did, or what Kinfold observed. */

@@ -179,7 +179,7 @@ function fits(row: SessionRecord, status: "open" | "ended" | "all"): boolean {
 }
 
 function inTreeOrder(rows: readonly SessionRecord[]): SessionRecord[] {
-  // A session whose parent is not among the rows is listed at the top.
+  // A session whose parent is not among the rows is treated as a root.
   const ids = new Set(rows.map((row) => row.id));
   const isInside = (id: string | null): id is string => id !== null && ids.has(id);
   const below = Map.groupBy(rows, (row) => (isInside(row.parentId) ? row.parentId : null));

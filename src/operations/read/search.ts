@@ -7,7 +7,7 @@ import type { CallerContext } from "../port.ts";
 import { isFamily, resolveInScope } from "../access/resolve.ts";
 import { callerSession } from "../access/authority.ts";
 
-/** Searches the entries of one session, or of all that the caller may see, ranked by relevance and age. */
+/** Searches the entries of one session, of one tree, or of all sessions that the caller may see. */
 export const search: Handler<"search"> = async (deps, caller, { input }) => {
   const { from, now } =
     input.cursor === undefined ? { from: null, now: deps.now() } : positionIn(input.cursor);
@@ -41,8 +41,8 @@ function queryOf(text: string, now: number): SearchQuery {
 }
 
 /**
- * A session that names no session and no tree searches its parent, or itself if it is a root. A named tree
- * replaces this default.
+ * A session that names neither a session nor a tree searches its parent's entries; a root searches its own.
+ * If a tree is named, the whole tree is searched.
  */
 async function searchedSessions(
   deps: OperationDeps,
@@ -55,7 +55,7 @@ async function searchedSessions(
   return { sessionId: rootId === null ? (at.self?.parentId ?? at.self?.id ?? null) : null, rootId };
 }
 
-/** Counts hits without the filters, for a caller that found nothing with them. */
+/** Counts the hits without filters in all visible sessions, for a caller whose search found nothing. */
 async function elsewhere(deps: OperationDeps, asked: EntrySearch): Promise<number | null> {
   const { query } = asked;
   const isBound =
@@ -81,7 +81,7 @@ function viewHit(found: EntryHit, opens: boolean): SearchHit {
   return { ...hit, opens, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
 }
 
-/** The time of a search position may have a fraction of a millisecond. Multiplied by 32 it is an integer. */
+/** A position's time may have a fraction of a millisecond. The cursor stores it times 32, as an integer. */
 const PARTS = 32;
 
 function cursorOf({ offset, below, past }: SearchPosition, now: number): string {

@@ -19,8 +19,9 @@ const AGENTS: readonly (readonly [RegExp, string])[] = [
 const FENCE = 1;
 
 /**
- * Creates a root session for a client that a user runs in a terminal. Kinfold does not start its process, so
- * it has no lease and no turns: its token is valid until it is revoked or the session ends.
+ * Creates a root session for a client that a user runs in a terminal. Kinfold does not start the client's
+ * process, so the session has no lease and no turns. Its token is valid until it is revoked or the session
+ * ends.
  */
 export const attach: Handler<"attach"> = async (deps, _caller, { input }) => {
   const cwd = await decideFolder(deps, input.cwd, { parent: null, key: null });
@@ -73,7 +74,7 @@ function agentNamed(client: string): string {
   return AGENTS.find(([name]) => name.test(client.toLowerCase()))?.[1] ?? client;
 }
 
-/** What the client itself may do is unknown, so its children get at most "ask". */
+/** What the client itself may do is unknown, so its children get at most the permission "ask". */
 function effectiveOf(deps: OperationDeps, agent: string, cwd: string): Effective {
   return unmanagedEffective({ agent, node: deps.config.node, cwd, permission: "ask" });
 }

@@ -100,8 +100,8 @@ function mayRun({ origin, evidence, endedAt }: SessionRecord): boolean {
 }
 
 /**
- * Takes the callback about the cancellation, because this reply already reports it. A callback about an
- * earlier end is still delivered.
+ * Takes the callback about the cancellation into this reply, so that the parent does not get it twice. A
+ * callback about an earlier end is still delivered.
  */
 async function takeOwnCallback(
   tx: Tx,
@@ -170,7 +170,7 @@ function takeStopped(
   );
 }
 
-/** Waits up to `STOP_MS` until each process has ended or is known to be impossible to stop. */
+/** Waits up to `STOP_MS` until each process has ended or proved impossible to stop. */
 async function stopped(
   deps: OperationDeps,
   rootId: string,

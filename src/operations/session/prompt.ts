@@ -13,7 +13,7 @@ import { until } from "../wait/until.ts";
 import { refuseGone, requireKeyReach } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
-/** How long `tell` waits until the engine reports what became of the message. */
+/** How long `tell` waits for the engine to report what became of the message. */
 const STEER_MS = 5_000;
 
 export const prompt: Handler<"prompt"> = async (deps, caller, { input }) => {

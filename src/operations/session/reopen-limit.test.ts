@@ -31,7 +31,7 @@ async function spawn(parent: string): Promise<string> {
   return session.id;
 }
 
-/** Ends the session's turn and with it its round. */
+/** Ends the session's turn. That also ends its round. */
 async function finish(id: string): Promise<void> {
   const { rootId } = await world.session(id);
   await world.store.write(rootId, async (tx) => {

@@ -6,8 +6,8 @@ import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 
 /**
- * Messaging a finished session reopens its round, so it must pass the same limits as a spawn; otherwise a
- * caller could exceed them by waking old children. Callbacks and answers are exempt.
+ * A message to a finished session opens a round. It must pass the same limits as a spawn, or a caller could
+ * exceed the limits by waking old children. Callbacks and answers are exempt.
  */
 export async function refuseReopening(
   deps: OperationDeps,

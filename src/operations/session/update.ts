@@ -22,7 +22,7 @@ export const update: Handler<"update"> = async (deps, caller, { input }) => {
     await tx.sessions.patch(session.id, patch);
     const { id: _, ...changed } = input;
     tx.append({ sessionId: session.id, type: "session.updated", text: null, data: changed, at: now });
-    // The parent's round may be over now, because a child that no longer calls back does not keep it open.
+    // A child that no longer calls back does not keep its parent's round open, so that round may be over now.
     if (input.callback !== undefined && fresh.parentId !== null) await closeIfOver(tx, fresh.parentId, now);
     if (input.limits !== undefined) await retryBudgets(tx, session.rootId, now);
     return { ...fresh, ...patch };

@@ -39,7 +39,7 @@ interface Asked extends Under {
   readonly project: ProjectCeiling;
 }
 
-/** Returns the project's limits for a folder. Refuses if a file of the project cannot be understood. */
+/** Returns the project's limits for a folder. Refuses if one of the project's files has an error. */
 export async function projectCeiling(deps: OperationDeps, cwd: string): Promise<ProjectCeiling> {
   const project = await deps.projectCeiling(cwd);
   const [first] = project.problems;
@@ -53,12 +53,12 @@ export async function projectCeiling(deps: OperationDeps, cwd: string): Promise<
   );
 }
 
-/** Returns the requested mode, else the profile's, else the default; never above a ceiling. */
+/** Returns the requested mode, else the profile's, else the default. Refuses a mode above a ceiling. */
 export function decidePermission(deps: OperationDeps, of: Asked): Permission {
   const ceiling = strictest(ceilingsOf(of));
   const start = of.parent === null ? deps.config.permission : (ceiling?.mode ?? deps.config.permission);
   const fallback = ceiling !== null && isLooser(start, ceiling.mode) ? ceiling.mode : start;
-  // A profile can only narrow: a wider mode in it is ignored.
+  // A profile can only narrow the permission. If its mode is wider, it is ignored.
   const own = of.profile.permission;
   const narrowed = own !== null && !isLooser(own, fallback) ? own : fallback;
   const mode = of.asked ?? narrowed;
@@ -89,13 +89,13 @@ function projectWord({ mode, where }: { mode: Permission; where: string }): Ceil
   return { mode, whose: `what this project allows, which is "${mode}" (${where})` };
 }
 
-/** A parent's mode `workspace` holds only in its own folder; elsewhere it counts as `ask`. */
+/** A parent's mode `workspace` applies only in the parent's folder; elsewhere it counts as `ask`. */
 function ceilingIn(cwd: string, parent: SessionRecord | null): Permission | undefined {
   const own = parent?.effective.permission;
   return own === "workspace" && parent !== null && !isInside(cwd, parent.cwd) ? "ask" : own;
 }
 
-/** Returns the count limits that the project's files or the parent lower, and which file lowers each. */
+/** Returns the lower of the project's and the parent's count limits, and the file that sets each. */
 export function decideCounts(of: {
   project: ProjectCeiling;
   permission: Permission;
@@ -121,8 +121,8 @@ export function decideCounts(of: {
 type Unit = keyof Budget;
 
 /**
- * Returns a child's budget: at most what its parent has left. Budget reserved by running turns counts as
- * left, because the unused part is returned. Call it under the tree's lock.
+ * Returns a child's budget: at most the parent's remaining budget. Budget reserved by running turns counts as
+ * remaining, because its unused part is returned. Call this under the tree's lock.
  */
 export async function decideWithin(
   tx: Tx,
@@ -206,7 +206,7 @@ export async function decideFolder(
   });
 }
 
-/** Returns the allowed folders of the parent or the API key if this folder is outside them, else null. */
+/** Returns null if the parent and the API key allow this folder, else the folders that one of them allows. */
 function outsideOf(real: string, { parent, key }: Under): readonly string[] | null {
   const lists = [parent?.effective.roots, key?.roots].filter((each) => each != null);
   return lists.find((each) => !isWithin(real, each)) ?? null;
@@ -225,8 +225,9 @@ export function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
 }
 
 /**
- * Returns the tools that the profile allows and the parent has; null means all. Refuses requested tools that
- * are not among them. If the result is null, Kinfold's withheld tools are listed in `disallowedTools`.
+ * Returns the requested tools, else those that the profile allows and the parent has. Refuses a requested
+ * tool that the profile or the parent does not allow. If none of them has a list, `tools` is null: all tools
+ * are allowed except `disallowedTools`.
  */
 export function decideTools(
   asked: readonly string[] | null,
@@ -269,8 +270,8 @@ function decideServers(profile: Profile, parent: SessionRecord | null): Pick<Eff
 }
 
 /**
- * Refuses an agent whose restrictions cannot be enforced at least as strongly as the parent's. A parent that
- * is attached or has full permission sets no minimum.
+ * Refuses an agent that cannot be restricted at least as strongly as the parent is. A parent that is attached
+ * or has full permission sets no minimum.
  */
 export async function decideEnforcement(
   deps: OperationDeps,

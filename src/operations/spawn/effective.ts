@@ -40,7 +40,7 @@ export type StartInput = Omit<InputOf<"spawn">, "id">;
 export interface Start {
   readonly effective: Effective;
   readonly callback: CallbackConfig;
-  /** Hash of everything that defines this start; binds an idempotency key to its input. */
+  /** Hash of all that defines this start. A reused idempotency key must come with the same hash. */
   readonly inputHash: string;
   /** Instructions besides the task; sent with the first prompt. */
   readonly instructions: string | null;
@@ -159,7 +159,7 @@ function titleOf(prompt: string): string {
   return excerpt(prompt.trim(), 80).split("\n", 1)[0] ?? "";
 }
 
-/** Features of later versions are refused by name, never ignored. */
+/** Refuses requested features that this version does not have. Ignores none of them silently. */
 function refuseUnavailable(deps: OperationDeps, input: StartInput): void {
   const wanted = [
     input.workspace === "clone" ? 'workspace "clone" (use "shared")' : null,
@@ -196,7 +196,7 @@ async function findProfile(deps: OperationDeps, name: string, cwd: string): Prom
   );
 }
 
-/** A child has its parent's agent, unless the parent is an attached client that we have no driver for. */
+/** A child gets its parent's agent. If we cannot run an attached parent's agent, it gets the default. */
 async function agentOf(deps: OperationDeps, parent: SessionRecord | null): Promise<string> {
   if (parent === null) return deps.config.agent;
   if (parent.origin !== "attached") return parent.agent;
@@ -241,7 +241,7 @@ function refuseUnknownModel(agent: Agent, model: string | null): void {
   );
 }
 
-/** Takes the smallest of the requested limit, the profile's and the parent's. */
+/** Returns, for each unit, the smallest of the requested, the profile's and the parent's limit. */
 function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | null): Record<string, number> {
   const turns = profile.maxTurns === null ? {} : { turns: profile.maxTurns };
   const sources: Budget[] = [asked, turns, profile.limits, (parent?.effective.limits ?? {}) as Budget];

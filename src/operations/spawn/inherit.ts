@@ -10,7 +10,7 @@ import { until } from "../wait/until.ts";
 
 type Inherit = Effective["inherit"];
 
-/** Returns what a child inherits; a root has no parent. Refuses the impossible and says what is possible. */
+/** Returns what a session inherits; a root inherits nothing. A refusal says what is possible instead. */
 export async function decideInherit(
   deps: OperationDeps,
   of: { asked: Inherit | undefined; profile: Profile; parent: SessionRecord | null; agent: Agent },
@@ -47,7 +47,7 @@ export async function callSeen(
   const { read } = deps.store;
   if ((await read.turns.running(parent.id)) === null) return;
   const calls = answeredCalls(deps);
-  // One tool call may spawn several children, so the key contains the prompt as well.
+  // One tool call may spawn several children, so the key has both the call's id and the prompt.
   const keyOf = (callId: string | undefined): string =>
     `${parent.id} ${callId} ${prompt.length} ${prompt.slice(0, 80)}`;
   // Entries are stored redacted, so the search is for the redacted prompt.

@@ -185,7 +185,7 @@ async function findExisting(
   const named = input.name === undefined ? null : await tx.sessions.openByName(order.parentId, input.name);
   if (named !== null) return named;
   const lost = await tx.sessions.replyLost(order.parentId, start.inputHash, order.now - REPLY_LOST_MS);
-  // This reply replaces the lost one; a further equal spawn starts a new child.
+  // This reply replaces the lost one. After it, another equal spawn starts a new child.
   if (lost !== null) await tx.sessions.patch(lost.id, { replyLostAt: null });
   return lost;
 }

@@ -41,7 +41,7 @@ async function childOf(world: World, parent: string, count: number): Promise<Ses
   return promise.finally(off);
 }
 
-/** Ends the session's turn with this text, and with it its round. */
+/** Ends the session's turn with this text. That also ends its round. */
 async function complete(world: World, id: string, text: string): Promise<void> {
   const { rootId } = await world.session(id);
   await world.store.write(rootId, async (tx) => {

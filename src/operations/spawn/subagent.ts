@@ -35,7 +35,7 @@ export const subagent: Handler<"subagent"> = async (deps, caller, { input, call 
   const look = async (): Promise<SessionRecord[] | null> => {
     const now = await stepsOf(deps, firsts);
     if (now.every((each) => !each.roundOpen)) return now;
-    // A question or a parked child ends the wait, because the caller must answer or would wait in vain.
+    // A question ends the wait: the caller must answer it. So does a parked child, which may not end soon.
     return (await asking(deps, self, { ids: idsOf(now), shown: [] })).length > 0 ? now : null;
   };
   const found = await blocking(deps, caller, { look, timeMs: input.capMs, signal: call.signal });
@@ -110,7 +110,7 @@ async function beginOne(
   }
 }
 
-/** Decides all later steps now, so that none can be refused half-way. */
+/** Decides the settings of all later steps now, so that no step is refused half-way. */
 async function beginChain(
   deps: OperationDeps,
   caller: CallerContext,

@@ -43,7 +43,7 @@ export interface World {
   readonly inside: string;
   readonly outside: string;
   setProfiles(profiles: readonly Profile[]): void;
-  /** Returns the caller as the gate would know it now. */
+  /** Returns the caller with its current rights, as the gate would. */
   known(caller: Caller): Promise<CallerContext>;
   ask<N extends OperationName>(name: N, caller: Caller, input: AskOf<N>): Promise<OutputOf<N>>;
   /** Returns the refusal, or null if the call succeeded. A bug is thrown. */
@@ -211,7 +211,7 @@ export interface Planned {
   readonly fate: "lives" | "detached" | "ended";
 }
 
-/** Up to nine sessions in a few trees of three scopes; some ask, some are detached, some have ended. */
+/** Up to nine sessions in a few trees of three scopes. Some ask questions, are detached or have ended. */
 export const someTrees: fc.Arbitrary<Planned[]> = fc.array(
   fc.record({
     parent: fc.nat(8),

@@ -16,7 +16,7 @@ async function me(id: string) {
   return { kind: "session", id, rootId, fence } as const;
 }
 
-/** Starts a child with a limit of 30 minutes that has asked its parent a question. */
+/** Starts a child with a limit of 30 minutes. The child then asks its parent a question. */
 async function asking(): Promise<{ parent: string; child: string; triggerId: string; askedAt: number }> {
   const { session } = await world.ask("create", PERSON, { prompt: "x", cwd: world.folder });
   await world.take(session.id);

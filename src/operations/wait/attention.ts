@@ -11,8 +11,8 @@ import { isBelow } from "../access/resolve.ts";
 export type Attention = Asked & { takenId: string | null };
 
 /**
- * Returns triggers that the caller must see: open ones addressed to it, and errors of parked sessions. Only
- * triggers of these sessions and their descendants count, and not those already shown.
+ * Returns triggers that the caller must see: open triggers addressed to it, and errors of parked sessions.
+ * Considers only the sessions in `ids` and their descendants. Leaves out triggers already shown.
  */
 export async function asking(
   deps: OperationDeps,
@@ -29,7 +29,7 @@ export async function asking(
   return [...fresh, ...(await parkedBelow(deps, self, of))];
 }
 
-/** Returns errors the caller has not received yet, of parked sessions among these and their descendants. */
+/** Returns errors of parked sessions in `ids` or below them. Leaves out errors that the caller received. */
 async function parkedBelow(
   deps: OperationDeps,
   self: SessionRecord,
@@ -89,7 +89,7 @@ export async function takeAttention(
 
 /**
  * Only the parent of a parked session gets a message about the error. For an ancestor further up, this
- * renders the text without a message.
+ * renders the text directly from the trigger.
  */
 async function withoutMessage(
   tx: Tx,

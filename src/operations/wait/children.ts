@@ -22,7 +22,7 @@ import { describe } from "../read/view.ts";
 const REPLY_BYTES = 20_480;
 const ERROR_CHARACTERS = 400;
 
-/** Waits for descendants. The reply takes a child's callback from the inbox only for that child's parent. */
+/** Waits for descendants. The reply takes a callback from the inbox only if the caller is the parent. */
 export const waitChildren: Handler<"waitChildren"> = async (deps, caller, { input, call }) => {
   const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {

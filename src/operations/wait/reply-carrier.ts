@@ -6,8 +6,8 @@ export interface ReplyCarrier {
 }
 
 /**
- * Returns the turn that takes the messages of this reply, or null if the reply may carry none. An attached
- * session has no turns, so `turnId` is null; its reply may carry messages if the caller's fence is current.
+ * Returns the running turn, into which this reply takes messages. Returns null if the reply may carry none,
+ * for example because the caller's fence is old. An attached session has no turns, so its `turnId` is null.
  */
 export async function replyCarrier(
   tx: Tx,
@@ -19,7 +19,7 @@ export async function replyCarrier(
   return session?.origin === "attached" && session.fence === caller.fence ? { turnId: null } : null;
 }
 
-/** Takes a message into this reply. Returns false if it was taken before or the reply may carry none. */
+/** Takes a message into this reply. Returns false if it was taken before or `carrier` is null. */
 export async function takeIntoReply(
   tx: Tx,
   { id, sessionId }: MessageRecord,

@@ -23,7 +23,7 @@ export async function until<T>(
   }
 }
 
-/** Counts commits and other changes, and lets one caller wait for the next. */
+/** Counts commits and other changes. One caller can wait for the next change. */
 export class Changes {
   count = 0;
   readonly close: () => void;
@@ -40,7 +40,7 @@ export class Changes {
     this.#wake?.();
   }
 
-  /** Resolves with the first change after the count was `seen`, after `waitMs`, or when aborted. */
+  /** Resolves when the count differs from `seen`, when `waitMs` have passed, or when aborted. */
   async since(seen: number, waitMs: number, signal: AbortSignal | undefined): Promise<void> {
     if (this.count !== seen) return;
     const { promise, resolve } = Promise.withResolvers<void>();

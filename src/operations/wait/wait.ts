@@ -7,7 +7,7 @@ import type { Handler, OperationDeps } from "../deps.ts";
 import { requireBelow, resolve } from "../access/resolve.ts";
 import { until } from "./until.ts";
 
-/** Waits until the session's round is closed. Takes no message, so the parent still gets the callback. */
+/** Waits until the session's round is closed. Leaves the callback in the inbox, so the parent gets it. */
 export const wait: Handler<"wait"> = async (deps, caller, { input, call }) => {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);

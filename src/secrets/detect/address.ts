@@ -39,7 +39,7 @@ function matching(text: string, sign: string, pattern: RegExp): Secret[] {
 
 /** Text from other sessions has a backslash before every `@`, and two backslashes inside JSON. */
 const AUTHORITY = /(?:\[redacted: [a-z0-9 .]{1,32}\]|[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
-/** The rest of a password that contains `/`, `?` or `#`; but `?name=` begins a query. */
+/** The rest of a password that contains `/`, `?` or `#`. Does not match `?name=`, which begins a query. */
 const ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@]{0,256}(?=\\{0,2}@)/y;
 const WEB_ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@/]{0,256}(?=\\{0,2}@[\w[])/y;
 

@@ -129,7 +129,7 @@ const LINE_CODES = new Set(
   [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="].map((char) => char.charCodeAt(0)),
 );
 
-/** A diff has a `+` or `-` before each line. */
+/** A `+` or `-` counts only at the start of a line, where a diff writes it. */
 function isBetween(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return BETWEEN_CODES.has(code) || (DIFF_CODES.has(code) && text.charCodeAt(at - 1) === NEWLINE);

@@ -30,7 +30,7 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ],
   ["password", /(?:(?<![\w.])|(?<=\\[nrt]))sshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\]{3,256})/g],
   ["token", command("ngrok", String.raw`(?:add-)?(?:authtoken|api-key)\s{1,4}["']?([\w-]{20,256})`)],
-  // `user/password@database`; the at sign may be escaped. An address on the next line looks the same.
+  // `user/password@database`; `@` may be escaped. Only on this line: an address on the next looks the same.
   [
     "password",
     command(

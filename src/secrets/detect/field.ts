@@ -18,7 +18,7 @@ interface Field {
   readonly spelled: boolean;
 }
 
-/** Finds values by the name before them, in any syntax. `known`: marks, and secrets found by other means. */
+/** Finds values by the name before them, in any syntax. `known` has the marks and secrets found so far. */
 export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[] {
   const found: Secret[] = [];
   let at = 0;
@@ -69,12 +69,12 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   const rest = without(text, field, known);
   const isPart = rest.length < end - start;
   const isRest = isPart && isPartKnown(field, known) && /^[^\s(]*[A-Za-z0-9][^\s(]*$/.test(rest);
-  // If a name inside the value has its own secret, the rest is not a value.
+  // If the value contains another name with its own secret, the remaining text is not a value.
   if (isPart && !isRest && !quoted) return null;
   return isRest || isSecretValue(named, rest, context) ? { start, end, kind: named.kind } : null;
 }
 
-/** Whether a part of the value is a known secret, or the value begins with a mark, which may be forged. */
+/** Whether the value has a known secret, or begins with a mark that may be forged to protect the rest. */
 function isPartKnown({ start, end }: Field, known: Spans): boolean {
   return known.within(start, end).some((each) => each.kind !== null || each.start === start);
 }
@@ -109,7 +109,7 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   if (separator.sign === ",") {
     return separator.quotedName && isInQuotes ? listed(text, separator.value, at) : null;
   }
-  // Neither has a value: `"password:"` is a label that ends at its closing quote, `/etc/passwd:` is a path.
+  // No value follows the label `"password:"`, which ends at its closing quote, or the path `/etc/passwd:`.
   if (isInQuotes && !separator.quotedName && text[separator.value] === before) return null;
   if (before === "/" && separator.sign === ":") return null;
   const below = valueBelow(text, separator.value, known);
@@ -123,7 +123,7 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   return typed(text, separator.value, known) ?? valueAt(text, separator.value, { known, spelled, isLine });
 }
 
-/** Returns the value below: a YAML block, or a quoted value that is not itself the name of another value. */
+/** Returns the value below a name: a YAML block, or quoted text that is not itself a name before a colon. */
 function valueBelow(text: string, at: number, known: Spans): Field | null {
   const block = blockAt(text, at, known);
   if (block !== null) return { ...block, quoted: true, spelled: false };
@@ -190,7 +190,7 @@ function valueAt(
   return end > at ? { start: at, end, quoted: false, spelled } : null;
 }
 
-/** Returns where a value ends. Known secrets and marks belong to the value, even a mark with a space. */
+/** Returns where a value ends. A known secret or a mark never ends it, although a mark contains a space. */
 function runOver(
   text: string,
   start: number,

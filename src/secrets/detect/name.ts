@@ -13,7 +13,7 @@ export interface Named {
 const WORDS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g;
 const NAME_MAX = 96;
 
-/** Words that, at the end of a name, mean a secret by themselves. */
+/** Words that mean a secret as the last word of a name or as the whole name. */
 const SECRET = /^(?:password|passwd|passphrase|passcode|mnemonic)$/;
 /** Words that mean a secret only after another word: `DB_PASS`, `mysql_pwd`. */
 const SECRET_BEHIND = /^(?:pass|pwd|pw)$/;
@@ -174,9 +174,7 @@ function isWordyPath(text: string): boolean {
   return !parts.some((part) => isDrawn(part, 12)) && parts.filter((part) => isDrawn(part, 4)).length < 2;
 }
 
-/**
- * Whether a part looks random: at least `lengthMin` long, in mixed case, with a digit or not made of words.
- */
+/** Whether a part looks random: long enough, in mixed case, and either with a digit or not made of words. */
 function isDrawn(part: string, lengthMin: number): boolean {
   const isMixed = part.length >= lengthMin && /[a-z]/.test(part) && /[A-Z]/.test(part);
   return isMixed && (/\d/.test(part) || !isWords(part));

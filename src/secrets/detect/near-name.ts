@@ -31,7 +31,7 @@ const BLOCK = /[|>][+-]?\d?[ \t]{0,8}(?:\r?\n|(\\{1,3})n)[ \t]{1,40}/y;
 const LINE = /[^\n\r]*/y;
 const LINE_IN_QUOTES = /[^\n\r\\"]*/y;
 
-/** The first line of a YAML block: `password: |` and the value below it. */
+/** Returns the range of a YAML block's first line: the line below `password: |`. */
 export function blockAt(text: string, at: number, known: Spans): { start: number; end: number } | null {
   BLOCK.lastIndex = at;
   const block = BLOCK.exec(text);

@@ -5,9 +5,7 @@ export interface Secret {
   readonly kind: string | null;
 }
 
-/**
- * Marks of hidden secrets. A mark with more text after it may be forged, so it does not protect that text.
- */
+/** Marks of hidden secrets. Anyone can forge a mark, so the text after it is still searched for secrets. */
 export const MARK = /\[redacted: [a-z0-9 .]{1,32}\]/g;
 
 /** Text from this index on may still become part of a secret when more text arrives. */
@@ -74,7 +72,7 @@ export class Spans {
 
 /**
  * Shapes of vendors' keys. Each has a prefix that nobody writes by chance, or a distinctive length and
- * alphabet. A pattern may have one unbounded run, only at its end. A match that fails then fails within a few
+ * alphabet. A pattern may have one unbounded run, only at its end. So an attempt that fails ends after a few
  * characters, which keeps the search linear.
  */
 const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
@@ -140,7 +138,7 @@ const DRAWN = String.raw`(?=[A-Za-z_-]{0,64}\d|[a-z_-]{0,64}[A-Z][A-Z_-]{0,64}[a
  */
 const NO_SNAKE = "(?<![a-z0-9]_)";
 
-/** These match only where a word begins: `task_test_…`, `desk-admin-…` and `highs_and_…` are file names. */
+/** Only where a word begins, else these match in file names: `task_test_…`, `desk-admin-…`, `highs_and_…`. */
 const WHERE_A_WORD_BEGINS: typeof ANYWHERE = [
   ["anthropic key", String.raw`sk-ant-${DRAWN}[\w-]{12,}`],
   ["openai key", String.raw`sk-(?:proj|svcacct|admin|None)-${DRAWN}[\w-]{16,}`],
@@ -195,7 +193,7 @@ const AT_WORDS = `${either(WHERE_A_WORD_BEGINS)}|${NO_BASE64}(?:${either(AT_A_WO
 const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}(?:${AT_WORDS})`, "g");
 const KINDS = [...ANYWHERE, ...WHERE_A_WORD_BEGINS, ...AT_A_WORD].map(([kind, pattern]) => ({
   kind,
-  // The lookbehind is removed, because it was already checked and is not part of the matched text.
+  // The lookbehind is removed: `SHAPE` has already checked it, and the matched text does not contain it.
   whole: new RegExp(`^(?:${pattern.replace(/^\(\?<[=!][^)]*\)/, "")})$`),
 }));
 

@@ -1,4 +1,4 @@
-/** Each contains the secret `hunter2…`, in one of the spellings that people and programs use. */
+/** Each text contains the secret `hunter2…`, in a spelling that people or programs use. */
 export const SPELLINGS = [
   "password=hunter2",
   "password = hunter2",
@@ -109,7 +109,7 @@ export const SPELLINGS = [
   "my_pw=hunter2",
 ];
 
-/** Texts that look like a secret and are none. */
+/** Texts that look like secrets but are not. */
 export const INNOCENT = [
   "sqlplus / as sysdba @scripts/run.sql\npostgres://db:5432/app?email=a@b.example",
   'sessionKey: "agent:main:abc123def456"',

@@ -100,7 +100,7 @@ function callbackOf(callback: unknown): Fields {
   return typeof callback === "boolean" ? { enabled: callback } : {};
 }
 
-/** Converts a single `session_id`, the source design's form of a wait with its own replies and errors. */
+/** Converts a single `session_id`. This form of a wait, from the source design, has its own replies. */
 function withSourceForm({ one, ...input }: Fields): Fields {
   if (one === undefined) return input;
   if (input.ids !== undefined) throw new Refusal("invalid_input", "Give ids or session_id, not both.");
@@ -155,7 +155,7 @@ export function parametersOf(operation: ToolOperation): ReadonlyMap<string, stri
 
 type Fields = Record<string, unknown>;
 
-/** Maps each accepted name, folded, to its field. */
+/** Maps each accepted name, in the form that `fold` returns, to its field. */
 type Names = ReadonlyMap<string, string>;
 
 function fields(own: readonly string[], aliases: Readonly<Record<string, string>> = {}): Names {

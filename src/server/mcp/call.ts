@@ -67,7 +67,7 @@ const RUN: Readonly<Record<ToolOperation, Run>> = {
   waitChildren: (call, fields) => wait(call, parse("waitChildren", fields)),
   cancel: (call, fields) => cancel(call, parse("cancel", fields)),
   tell: (call, fields) => act(call, "tell", { fields, say: tellReply }),
-  // The family is always drawn as a tree; only the reply is split into pages.
+  // Ignores `tree`, because the family is always drawn as a tree. `cursor` pages only the reply.
   family: (call, { tree: _tree, cursor = null, ...fields }) =>
     look(call, "family", { fields, say: (output) => familyReply(output, Date.now(), pageCursor(cursor)) }),
   inspect: (call, fields) => look(call, "inspect", { fields, say: inspectReply }),
@@ -204,7 +204,7 @@ async function keep(call: ToolCall, taken: readonly string[]): Promise<void> {
   else call.request.onLost(lost);
 }
 
-/** Returns the messages that a refusal carries: a failed child's callback is reported as a refusal. */
+/** Returns the ids of messages that a refusal carries. A failed child's callback arrives as a refusal. */
 function takenBy(error: unknown): string[] {
   const taken = error instanceof Refusal ? error.details.taken : [];
   return Array.isArray(taken) ? taken.filter((id) => typeof id === "string") : [];

@@ -7,7 +7,7 @@ import { reply } from "./reply.ts";
 
 type Family = OutputOf<"family">;
 
-/** A large family does not fit into one reply; the next page continues. */
+/** The size of a page. A large family does not fit into one reply. */
 const PAGE_BYTES = 20 * 1024;
 
 /** Draws the family as a tree, one line per session, for a parent that has lost its context. */

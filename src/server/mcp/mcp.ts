@@ -20,7 +20,7 @@ import type { Env, ServerOptions } from "../routes.ts";
 
 /**
  * Serves `/mcp` to sessions. Each request gets a new handler and server, so that no answer can reach another
- * client. Only client names and calls in progress are kept longer than a request, by token.
+ * client. Only client names and calls in progress outlive a request; both are stored by token.
  */
 export function serveMcp(options: ServerOptions): (c: Context<Env>) => Promise<Response> {
   const shared: Shared = {
@@ -167,7 +167,7 @@ function fieldsOf(value: unknown): Record<string, unknown> {
 
 const NAMES_MAX = 4_096;
 
-/** Client names by token: older protocol versions send the name only once, in `initialize`. */
+/** Remembers client names by token, because older protocols send the name only in `initialize`. */
 class ClientNames {
   readonly #names = new Map<string, string>();
 
@@ -190,7 +190,7 @@ interface Flight {
   readonly controller: AbortController;
 }
 
-/** The tool calls in progress, by token: a cancel arrives as a separate request. */
+/** The tool calls in progress, by token. A cancel is a separate request and finds its call here. */
 class CallsInFlight {
   readonly #byToken = new Map<string, Set<Flight>>();
 

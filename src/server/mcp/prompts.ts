@@ -9,7 +9,7 @@ interface Ready {
   readonly text: (given: Readonly<Record<string, string>>) => string;
 }
 
-/** Prompts for a person, shown as slash commands. They take no context until they are used. */
+/** Prompts for a person, shown as slash commands. Until used, they add nothing to the agent's context. */
 const PROMPTS: Readonly<Record<string, Ready>> = {
   review: {
     title: "Review by another agent",

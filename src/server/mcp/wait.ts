@@ -4,7 +4,7 @@ import type { ChildEnd, WaitChildrenOutput } from "../../contract/index.ts";
 import { fence, oneLine } from "../../text/fence.ts";
 import { fitBlock, quoted, reply, REPLY_BYTES_MAX, shareOf } from "./reply.ts";
 
-/** Room for line 1, the marks and the last line in the source design's form. */
+/** Bytes reserved for line 1, the marks and the last line in the source design's form. */
 const SOURCE_FRAME_BYTES = 1_024;
 const LAST_WORDS_BYTES = 1_024;
 
@@ -87,7 +87,7 @@ export function answerCalls(asked: WaitChildrenOutput["needsYou"]): string {
     .join("; ");
 }
 
-/** Returns the source design's reply: the last assistant message, quoted as data under its delivery id. */
+/** Returns the source design's reply: the agent's last message, quoted as data under its delivery id. */
 function sourceLines(end: ChildEnd): string[] {
   const who = quoted(end.name, end.sessionId);
   const id = end.deliveryId ?? end.shortId;

@@ -59,7 +59,7 @@ export function known(caller: Caller, role: ToolRole = "full"): CallerContext {
   return { ...caller, self: null, visible: "all", role, withheld: [] };
 }
 
-/** Returns the caller as the test gave it. */
+/** Returns the caller without the fields that the gate added. */
 function plain(caller: Caller): Caller {
   const {
     self: _self,

@@ -4,7 +4,7 @@ import { uuidv7 } from "uuidv7";
 import type { CheckpointRecord, EntryRecord, NewEntry, SessionRecord, Store } from "../port/store.ts";
 import { aChild, aSession } from "../testing/sample.ts";
 
-/** The inputs of a brief: checkpoints, constraints of all ancestors, the newest entries. */
+/** How the store finds what a brief contains: checkpoints, all ancestors' constraints, the newest entries. */
 export function checkpointRules(fresh: () => Promise<Store>): void {
   it("the newest checkpoint of each kind is found, by its place in the transcript", async () => {
     const store = await fresh();

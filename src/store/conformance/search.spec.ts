@@ -9,7 +9,7 @@ import { aChild, aSession } from "../testing/sample.ts";
 const NOW = 1_790_000_000_000;
 const DAY = 86_400_000;
 
-/** The entries that the suite writes, in order: one session per letter, two trees, two scopes. */
+/** An entry that the suite writes. `in` names its session: `b` is a child of `a`; `d` is in another scope. */
 interface Written {
   readonly in: "a" | "b" | "c" | "d";
   readonly body: Partial<EntryBody>;

@@ -16,7 +16,7 @@ import { secretRules } from "./secret.spec.ts";
 import { searchRules } from "./search.spec.ts";
 import { aChild, aMessage, anEvent, aSession } from "../testing/sample.ts";
 
-/** A database for one store. It must refuse to be opened twice at once. */
+/** A database for one store. While the store is open, a second `open` must be refused. */
 export interface TestDatabase {
   open(): Promise<Store>;
   remove(): Promise<void>;

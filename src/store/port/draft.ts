@@ -2,8 +2,8 @@ import { number, type RecordOf, word } from "../column.ts";
 import type { EntryRecord, TurnRecord } from "./record.ts";
 
 /**
- * The message that a running turn is writing, redacted; a session has at most one. While it grows, `end` is
- * replaced and `text` is only appended to.
+ * The message that a running turn is writing, redacted; a session has at most one. `grow` appends to `text`
+ * and replaces `end`.
  */
 export const DRAFT = {
   rootId: word(),

@@ -6,7 +6,7 @@ export type { EntrySearch, SearchPosition };
 
 export interface EntryFound {
   readonly hits: readonly EntryHit[];
-  /** Where the next page begins; null if there is none. */
+  /** The position at which the next page begins; null if there is no next page. */
   readonly next: SearchPosition | null;
   /** The number of matches; null if there are more than were counted. */
   readonly total: number | null;
@@ -23,7 +23,7 @@ export interface EntryHit extends Pick<
   readonly shortId: string;
   readonly name: string | null;
   readonly agent: string;
-  /** From the root down to the session itself: each one's name, or its short id if it has none. */
+  /** The names from the root down to this session. A session without a name is shown by its short id. */
   readonly lineage: readonly string[];
   readonly turnIndex: number | null;
   /** True while the entry is still being written. */

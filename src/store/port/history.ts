@@ -4,21 +4,21 @@ import type { EntryRecord, SessionRecord } from "./record.ts";
 import type { Visible } from "../../domain/permission.ts";
 
 /**
- * A session or sub-agent that a reader found on disk. `imported`: it has a session in the store. `ours`:
- * Kinfold runs it or it is attached, so only its facts are kept. The other kinds are not imported: a person
- * excluded it (`excluded`), it is the agent's own bookkeeping (`internal`), or it has no content yet
- * (`empty`).
+ * A session or sub-agent that a reader found on disk. Its `kind` is `imported` if it has a session in the
+ * store. It is `ours` if Kinfold runs it or it is attached; then only its facts are kept. The other kinds are
+ * not imported: a person excluded it (`excluded`), it is the agent's own bookkeeping (`internal`), or it has
+ * no content yet (`empty`).
  */
 export const HISTORY = {
   no: number(),
   key: word(),
   node: word(),
   agent: word(),
-  /** The id that the agent gave it. */
+  /** The id that the agent gave to the session or sub-agent. */
   agentId: word(),
   format: word(),
   path: word(),
-  /** The reader's description of the file, passed back to it unchanged. */
+  /** The reader's description of the file. The reader gets it back unchanged. */
   found: heldJson<Record<string, unknown>>(),
   /** The key of the session at the top of its family, even if that session's file is missing. */
   familyKey: word(),
@@ -32,7 +32,7 @@ export const HISTORY = {
   readStamp: maybe(word()),
   sizeBytes: number(),
   readBytes: number(),
-  /** Only for a sub-agent. */
+  /** Set only for a sub-agent. */
   status: maybe(json<AgentStatus>()),
   /** Sub-agents that tool calls in this file started and that have no file of their own. */
   missing: maybe(jsonList<AgentStatus>()),
@@ -68,8 +68,8 @@ export const KNOWN_FIELDS = [
 ] as const satisfies (keyof HistoryRecord)[];
 
 /**
- * A row that a scan compares with the files. The fields of its session are null if it has none; `state` is
- * the state that the session's evidence shows.
+ * A row that a scan compares with the files. The fields of `OF_SESSION` are null if the row has no session.
+ * `state` is the state that the session's evidence shows.
  */
 export type HistoryKnown = Pick<HistoryRecord, (typeof KNOWN_FIELDS)[number]> & RecordOf<typeof OF_SESSION>;
 export const OF_SESSION = {
@@ -104,7 +104,7 @@ export interface HistoryReads {
   /** Returns the sessions that could not be read completely, sorted by path. */
   problems(node: string, limit: number): Promise<HistoryRecord[]>;
   problemCount(node: string): Promise<number>;
-  /** Returns the folders that sessions worked in, with the number of sessions per agent, origin and level. */
+  /** Returns the sessions' folders, with counts per agent and origin, separate for roots and children. */
   folders(visible: Visible): Promise<FolderCount[]>;
 }
 
@@ -125,8 +125,8 @@ export const FOLDER_COUNT = {
 export type FolderCount = RecordOf<typeof FOLDER_COUNT>;
 
 /**
- * An entry from a file. `body` is JSON, already capped and redacted. `ref` is a number from 0 to 2^53, or
- * negative for an entry that is not in the file itself.
+ * An entry from a file. `body` is JSON, already capped and redacted. `ref` identifies the entry in its
+ * session: a number from 0 to 2^53, or a negative one if the entry is not in the file itself.
  */
 export interface ImportedEntry extends Readonly<Pick<EntryRecord, "author" | "kind" | "isSubagent" | "at">> {
   readonly ref: number;
@@ -139,12 +139,12 @@ export type NewHistory = Omit<
 >;
 
 export interface HistoryWrites {
-  /** Returns the row's number. Replaces an `empty` or `excluded` row; any other row stays unchanged. */
+  /** Adds a row and returns its number. Replaces an `empty` or `excluded` row, but no other existing row. */
   add(record: NewHistory): Promise<number>;
   patch(no: number, patch: Partial<HistoryRecord>): Promise<void>;
   /**
-   * Appends the entries whose refs the session does not have yet; `first` is the index of the first one. With
-   * `isLive` they are searchable from the commit on, otherwise a little later.
+   * Appends the entries whose refs the session does not have yet. `first` is the index of the first appended
+   * entry. With `isLive` the entries are searchable from the commit on, otherwise a little later.
    */
   append(
     at: { no: number; sessionId: string; isLive: boolean },

@@ -49,7 +49,7 @@ export function unmanagedEffective(
   };
 }
 
-/** A token that is limited only by its kind. */
+/** Initial values of a token's fields: no limits except those of its kind. */
 export const NEW_TOKEN = {
   can: null,
   scope: null,

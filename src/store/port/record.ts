@@ -73,7 +73,7 @@ export const SESSION = {
   held: maybe(word<"failed" | "stopped">()),
   /** Until this time, background work that the driver reported keeps the round open. */
   backgroundUntil: maybe(number()),
-  /** Why nothing is taken from its inbox: a vendor's usage limit, or no budget left to reserve. */
+  /** Why nothing is taken from the inbox: a usage limit or failure of the provider, or no budget left. */
   parked: maybe(json<Parked>()),
   /** Time that does not count against the open round's limit: the machine slept, or the daemon was down. */
   pausedMs: number(),
@@ -100,7 +100,7 @@ export const SESSION = {
   key: maybe(word()),
   keyCaller: maybe(word()),
   keyHash: maybe(word()),
-  /** When the reply to its spawn could not be delivered. */
+  /** The time at which the reply to this session's spawn could not be delivered. */
   replyLostAt: maybe(number()),
 };
 export type SessionRecord = RecordOf<typeof SESSION>;
@@ -108,11 +108,11 @@ export type SessionRecord = RecordOf<typeof SESSION>;
 export interface Parked {
   on: "limit" | "budget";
   since: number;
-  /** When it resumes by itself; null if something must change first. */
+  /** The time at which the session resumes; null if it resumes only when there is budget again. */
   until: number | null;
-  /** One line: which limit, with its numbers. */
+  /** One line that says why the session is parked, with the limit's or the retry's numbers. */
   reason: string;
-  /** Set while it waits after a provider's failure: the number of the next retry. */
+  /** The number of the next retry; set only while the session waits after a provider's failure. */
   retry?: number;
 }
 
@@ -142,17 +142,17 @@ export const TURN = {
   entryFrom: number(),
   entryTo: maybe(number()),
   toolUseCount: number(),
-  /** Its actual usage. If that is unknown, its reservation (`estimated`). */
+  /** The turn's actual usage. If it is unknown: the turn's reservation, marked `estimated`. */
   usage: json<Usage>(),
   /**
-   * What the turn reserves, while it runs, from the budgets of its session and of the session's ancestors;
-   * null if none of them limits tokens or cost.
+   * What the turn, while it runs, reserves from its session's budget and from the budgets of the session's
+   * ancestors; null if none of these budgets limits tokens or cost.
    */
   reservedTokens: maybe(number()),
   reservedUsd: maybe(number()),
   /**
-   * How many blocking Kinfold calls the turn is waiting in. Above 0 it does not count against the node's
-   * limit of running turns.
+   * The number of blocking Kinfold calls that the turn waits for. While it is above 0, the turn does not
+   * count against the node's limit of running turns.
    */
   blocked: number(),
   /** Who requested a stop; null if nobody did. */
@@ -184,7 +184,7 @@ export const MESSAGE = {
   /** The input that a callback is rendered from. */
   data: maybe(heldJson<Record<string, unknown>>()),
   metadata: heldJson<Record<string, unknown>>(),
-  /** The agent may have seen it already; the message says so when it is sent again. */
+  /** True if the agent may have seen the message already. When sent again, the message says so. */
   repeated: flag(),
   voidReason: maybe(prose()),
   admittedAt: number(),
@@ -219,8 +219,8 @@ export const TRIGGER = {
   status: word<TriggerStatus>(),
   round: number(),
   /**
-   * When the question also goes to a person; sleep of the machine postpones this. Once `toPerson` is set:
-   * when the question went to a person, or null if it did from the beginning.
+   * While `toPerson` is false: when the question will also go to a person; sleep of the machine postpones
+   * this. Once `toPerson` is true: when the question went to a person, or null if it did from the beginning.
    */
   personAt: maybe(number()),
   /** When the default answer applies; sleep of the machine postpones it. */
@@ -251,7 +251,7 @@ export const CHECKPOINT = {
 };
 export type CheckpointRecord = RecordOf<typeof CHECKPOINT>;
 
-/** A runner's right to a session for one agent process, whose environment has the lease's id as marker. */
+/** A runner's right to a session for one agent process, which has the lease's id in its environment. */
 export const LEASE = {
   id: word(),
   sessionId: word(),
@@ -262,8 +262,8 @@ export const LEASE = {
   pid: maybe(number()),
   startTime: maybe(number()),
   /**
-   * While the agent runs (`pid` is set): its descendants that do not carry its marker. Afterwards: processes
-   * that could not be stopped.
+   * While the agent runs (`pid` is set): its descendant processes whose environment lacks the lease's id.
+   * Afterwards: processes that could not be stopped.
    */
   descendants: jsonList<{ pid: number; startTime: number | null; command: string; boot?: string | null }>(),
   openedAt: number(),
@@ -280,7 +280,7 @@ export const TOKEN = {
   /** Only for an API key: what it may do, and in which scope; null means everything. */
   can: maybe(jsonList<TokenRight>()),
   scope: maybe(word()),
-  /** Only for an API key: the highest permission and the folders of its sessions; null means any. */
+  /** Only for an API key: the highest permission and the folders allowed for its sessions; null means any. */
   ceiling: maybe(word<Permission>()),
   roots: maybe(jsonList<string>()),
   createdAt: number(),
@@ -319,7 +319,7 @@ export const TREE = {
 };
 export type TreeRecord = RecordOf<typeof TREE>;
 
-/** What the turns of a session, and those of the sessions below it, have used or reserved of its budget. */
+/** What a session and all sessions below it have used or reserved of the session's budget. */
 export const SPENT = {
   tokens: number(),
   usd: number(),

@@ -1,6 +1,6 @@
 import { flag, number, type RecordOf, word } from "../column.ts";
 
-/** A session whose entries may be removed, oldest first. */
+/** A session that has entries which retention may remove. */
 export const PRUNABLE = {
   id: word(),
   rootId: word(),
@@ -9,7 +9,7 @@ export const PRUNABLE = {
   entryCount: number(),
   /** While a round is open, none of the session's entries is removed. */
   isOpen: flag(),
-  /** Entries with a lower index are counted in `bytes`. */
+  /** `bytes` counts the entries with a lower index than this. */
   measuredTo: number(),
   bytes: number(),
 };
@@ -36,7 +36,7 @@ export interface RetentionReads {
 }
 
 export interface RetentionWrites {
-  /** Counts the bytes of at most `limit` more entries. */
+  /** Counts the bytes of the next entries that were not counted yet, at most `limit` of them. */
   measure(sessionId: string, limit: number): Promise<{ bytes: number; isDone: boolean }>;
   /**
    * Removes the oldest entries: at most `limit`, only those older than `olderThan`, and only until `bytesMin`

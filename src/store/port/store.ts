@@ -30,7 +30,7 @@ export type * from "./history.ts";
 export type * from "./retention.ts";
 export type * from "./record.ts";
 export type * from "./found.ts";
-// A domain type, so that the rules and the queries agree on who may see what.
+// Defined in the domain, so that the rules and the queries share one definition of who may see what.
 export type { Visible } from "../../domain/permission.ts";
 
 /**
@@ -133,12 +133,15 @@ export type SessionName = Pick<SessionRecord, "id" | "shortId" | "name">;
 
 export interface SessionReads {
   byId(id: string): Promise<SessionRecord | null>;
-  /** Finds the ten newest sessions by id, short id, name or id prefix of at least eight characters. */
+  /**
+   * Returns at most ten sessions whose name is `ref`, whose id begins with it (at least 8 characters), or
+   * whose short id begins with it (at least 4). Sessions with an open round come first, then the newest.
+   */
   byRef(ref: string, visible: Visible): Promise<SessionRecord[]>;
   byKey(caller: string, key: string): Promise<SessionRecord | null>;
   /** Finds sessions by the id that the agent itself uses, whatever their origin. */
   byAgentSession(agent: string | null, agentSessionId: string): Promise<SessionRecord[]>;
-  /** Returns the open child with this name, if any. */
+  /** Returns the newest child with this name that has an open round, or null. */
   openByName(parentId: string, name: string): Promise<SessionRecord | null>;
   /** Returns the child spawned with this input, if the reply to its spawn was lost at or after `since`. */
   replyLost(parentId: string, keyHash: string, since: number): Promise<SessionRecord | null>;
@@ -160,7 +163,7 @@ export interface SessionReads {
    * running turn; longest waiting first.
    */
   ready(node: string, limit: number): Promise<SessionRecord[]>;
-  /** How many sessions are ready ahead of this one. */
+  /** Counts the ready sessions that have waited longer than this one. */
   readyBefore(node: string, sessionId: string): Promise<number>;
   /** Managed sessions of this node, not ended, with an open round. */
   withOpenRound(node: string): Promise<SessionRecord[]>;
@@ -182,13 +185,13 @@ export interface MessageReads {
   byKey(caller: string, key: string): Promise<MessageRecord | null>;
   byDeliveryId(sessionId: string, deliveryId: string): Promise<MessageRecord | null>;
   byCallbackKey(sessionId: string, callbackKey: string): Promise<MessageRecord | null>;
-  /** In the order they are taken: answers and the daemon's own messages first, then by position. */
+  /** Sorted as turns take them: answers and the daemon's own messages first, then by position. */
   queued(sessionId: string, limit: number): Promise<MessageRecord[]>;
   ofTurn(turnId: string): Promise<MessageRecord[]>;
-  /** The turns of a round that received only callbacks. */
+  /** Returns the ids of those turns of the round that received nothing but callbacks. */
   callbackTurns(sessionId: string, round: number): Promise<string[]>;
   ofSession(sessionId: string, statuses: readonly MessageStatus[]): Promise<MessageRecord[]>;
-  /** Counts messages that are queued or taken. */
+  /** Counts messages whose status is `queued` or `taken`. */
   openCount(sessionId: string): Promise<number>;
   queuedCount(sessionId: string): Promise<number>;
 }
@@ -301,7 +304,7 @@ export interface Tx extends Reads {
   };
   /** Buffers the event until the closure has ended; the last statement of the write numbers and stores it. */
   append(event: NewEvent): void;
-  /** Makes the engine look at this session after the commit. */
+  /** Makes the engine check, after the commit, whether this session is ready for work. */
   wake(sessionId: string): void;
 }
 
@@ -328,9 +331,9 @@ export interface MessageWrites {
   /** Assigns the session's next position and raises its `messageCount`. */
   add(message: NewMessage): Promise<MessageRecord>;
   /**
-   * Returns false unless the message's status is one of `from`. Body, data and metadata stay as they were
-   * sent until the message is landed or void, because the agent must receive them unchanged; then they are
-   * redacted.
+   * Changes the message if its status is one of `from`; otherwise returns false. Body, data and metadata stay
+   * as they were sent until the message is landed or void, because the agent must receive them unchanged.
+   * Then they are redacted.
    */
   move(id: string, from: readonly MessageStatus[], patch: Partial<MessageRecord>): Promise<boolean>;
 }
@@ -338,7 +341,7 @@ export interface MessageWrites {
 export interface TurnWrites {
   /** Assigns the session's next index. */
   add(turn: Omit<TurnRecord, "rootId" | "index">): Promise<TurnRecord>;
-  /** Returns false unless the turn is running and has this fence. */
+  /** Changes the turn if it is running and has this fence; otherwise returns false. */
   patchRunning(id: string, fence: number, patch: Partial<TurnRecord>): Promise<boolean>;
 }
 
@@ -355,26 +358,26 @@ export interface TriggerWrites {
   seen(id: string, at: number): Promise<void>;
   /** Redacts the answers to requests of a process that has ended and will never receive them. */
   unheard(sessionId: string, fence: number): Promise<void>;
-  /** Returns false unless the trigger was open. */
+  /** Closes the trigger if it is open; otherwise returns false. */
   close(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
 }
 
 export interface LeaseWrites {
   /** Replaces an older lease of the session; throws if there is a newer one. */
   put(lease: Omit<LeaseRecord, "rootId">): Promise<void>;
-  /** Returns false unless the lease has this fence. */
+  /** Changes the lease if it has this fence; otherwise returns false. */
   patch(sessionId: string, fence: number, patch: Partial<LeaseRecord>): Promise<boolean>;
   remove(sessionId: string, fence: number): Promise<boolean>;
 }
 
 export interface FeedReads {
-  /** Returns a point in the feed: every later commit has `xid >= xmin`. */
+  /** Returns a point in the feed: every commit after this call has `xid >= xmin`. */
   point(): Promise<{ xmin: number }>;
-  /** Trees that may have changed since the point. */
+  /** Returns the trees that may have changed since `point` returned this `xmin`. */
   treesSince(xmin: number): Promise<{ rootId: string; seq: number }[]>;
   /** Ordered by seq. */
   ofTree(rootId: string, after: number, limit: number): Promise<EventRecord[]>;
-  /** The seq of the tree's first event with `xid >= xmin`, or null. */
+  /** The seq of the tree's first event with `xid >= xmin`, or null if there is none. */
   firstSince(rootId: string, xmin: number): Promise<number | null>;
 }
 
@@ -386,7 +389,7 @@ export interface Nodes {
   /** Claims the node's row for this boot and publishes what its agents can do. */
   register(agents: readonly Agent[]): Promise<{ previousBoot: string | null }>;
   publish(agents: readonly Agent[]): Promise<void>;
-  /** Returns false if another boot took the row or the lease expired: this node must then end its agents. */
+  /** Returns false if another boot took the row or the lease expired. This node must then end its agents. */
   renew(): Promise<boolean>;
   byName(node: string): Promise<NodeRecord | null>;
 }

@@ -41,7 +41,7 @@ export class Availability {
     return this.#isClosed;
   }
 
-  /** Probes the server every few seconds, because a server that hangs gives no error. */
+  /** Sends the server a statement every few seconds, because a server that hangs gives no error. */
   watch(pool: pg.Pool): void {
     let isAsking = false;
     this.#beat = setInterval(() => {
@@ -60,7 +60,7 @@ export class Availability {
     this.#beat.unref();
   }
 
-  /** Call it when a statement failed: a lost connection starts a probe. */
+  /** Call it when a statement failed. If the connection was lost, the server is probed. */
   failed(error: unknown): void {
     if (isConnectionLoss(error)) this.#probeSoon(0);
   }

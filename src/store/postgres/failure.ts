@@ -35,7 +35,7 @@ export function remedyFor(error: unknown): Remedy {
 export function isConnectionLoss(error: unknown): boolean {
   const code = errorCode(error);
   if (GONE.has(code) || code.startsWith("08")) return true;
-  // These errors of the driver have no code.
+  // These errors of the driver have no code, so they are recognized by their message.
   return (
     error instanceof Error &&
     /^(Connection terminated|timeout e|Query read timeout|Client )/.test(error.message)

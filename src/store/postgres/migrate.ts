@@ -3,7 +3,7 @@ import { migrationsIn } from "../migration.ts";
 import { StoreTooNew } from "../problem.ts";
 import type { Address } from "./connection.ts";
 
-/** Serializes migrations on one server: every Kinfold uses this arbitrary number. */
+/** The arbitrary number of the lock with which every Kinfold serializes migrations on one server. */
 const ADVISORY_LOCK = 5_146_320_681;
 
 /**

@@ -16,7 +16,7 @@ const LIFE_MS = 30_000;
 const GRACE_MS = 10_000;
 const LOOK_MS = 250;
 /**
- * How long `register` waits if the daemon that holds the node's row is known to be alive, because that daemon
+ * How long `register` waits for the daemon that holds the node's row, if that daemon is known to be alive. It
  * may be shutting down.
  */
 const LIVING_MS = 5_000;

@@ -5,7 +5,7 @@ import { clientOptions, type Address } from "./connection.ts";
 
 /** At most twenty notifications a second. */
 const SPACING_MS = 50;
-/** PostgreSQL allows 8,000 bytes. Longer lists are sent as empty ones, which mean "look at everything". */
+/** PostgreSQL allows 8,000 bytes. For longer lists, empty ones are sent: they mean "look at everything". */
 const PAYLOAD_MAX = 7_000;
 const RECONNECT_MS = 1_000;
 const RECONNECT_MAX_MS = 30_000;

@@ -93,7 +93,7 @@ async function lockTree(client: pg.PoolClient, q: Query, { rootId, by }: At): Pr
   const lock = `SELECT pg_current_xact_id()::text::bigint AS xid FROM trees
     WHERE root_id = ${client.escapeLiteral(rootId)} FOR UPDATE`;
   const fence = by === null ? "" : `; ${holder(client, rootId, by)}`;
-  // Several statements in one text take one round trip. The driver's types know only one result.
+  // Several statements in one text take one round trip. The driver's types allow for only one result.
   const all: unknown = await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${lock}${fence}`);
   const [, found, holders] = all as [unknown, pg.QueryResult<{ xid: number }>, pg.QueryResult | undefined];
   if (holders?.rowCount === 0) return STALE;

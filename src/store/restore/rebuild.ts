@@ -25,9 +25,9 @@ const SLICE = 200;
 const NOTE = "made again from its rollout after the store was lost";
 
 /**
- * Creates ended sessions from rollouts: the trees and their transcripts. Rollouts do not contain inboxes,
- * turns, budgets and keys, so those are lost. Older sessions come first, so that a parent exists before its
- * children.
+ * Restores trees and transcripts from rollouts; all restored sessions have ended. Rollouts do not contain
+ * inboxes, turns, budgets and keys, so those are lost. Older sessions come first, so that a parent exists
+ * before its children.
  */
 export async function rebuildFrom(store: Store, folder: string): Promise<Rebuilt> {
   const files = [...rolloutsIn(folder)].toReversed();

@@ -109,7 +109,7 @@ function takeAsItIs(database: string, part: string): void {
   finish(part, database);
 }
 
-/** Checks that the copy is usable, and marks it so that older cursors are not valid for it. */
+/** Checks that the copy is usable, and marks it so that its opening begins a new epoch. */
 function finish(part: string, shown: string): void {
   try {
     const db = new DatabaseSync(part);

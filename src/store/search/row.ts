@@ -10,7 +10,7 @@ import { list, raw, sql, type Row, type Sql } from "../sql.ts";
 
 /** The CPU time that one search may use, where it can be measured. */
 export const SEARCH_MS = 500;
-/** A search may take this many times its CPU time in elapsed time, because it may wait for a CPU. */
+/** The elapsed time of a search may be this many times its CPU time, because it may wait for a CPU. */
 export const WAITING_TIMES = 4;
 
 export function tooLong(): Refusal {
@@ -38,7 +38,7 @@ export function hitRow(position: string, row: Row): HitRow {
   return { position, shortId, name, agent, turnIndex, entry: entries.record(row.slice(4)) };
 }
 
-/** The row that an entry's words are made from; `indexedRow` reads it. */
+/** Selects the rows from which the words of entries are made; `indexedRow` reads such a row. */
 export const indexedRows = sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
   FROM entries e JOIN sessions s ON s.id = e.session_id`;
 
@@ -68,7 +68,7 @@ export function draftOf(row: Row): Draft<HitRow> {
   };
 }
 
-/** Selects each session with its ancestors, root first: the session's id and the ancestor's name. */
+/** Selects, for each session, the names from the root down to it. Each row also has the session's id. */
 export function lineageRows(sessionIds: readonly string[]): Sql {
   return sql`WITH RECURSIVE up (of, above, label, parent_id) AS (
       SELECT id, 0, coalesce(name, short_id), parent_id FROM sessions WHERE id IN ${list(sessionIds)}

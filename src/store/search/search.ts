@@ -17,8 +17,8 @@ export interface SearchDatabase extends Omit<SearchSource<HitRow>, "drafts"> {
 }
 
 /**
- * The index stores only this much of an entry, and snippets are made from no more. On PostgreSQL the main
- * thread makes them, so they must be quick.
+ * Snippets are made from only this much of an entry, because the index stores no more of it. On PostgreSQL
+ * the main thread makes the snippets, so they must be quick.
  */
 const SNIPPET_CHARACTERS = 64 * 1024;
 /** If nothing was found, similar words from this many of the newest entries are suggested. */
@@ -81,8 +81,8 @@ async function near(
 }
 
 /**
- * Keeps the words of the newest entries for each set of visible scopes, because a caller who mistypes a word
- * often searches again at once.
+ * Caches the words of the newest entries for each set of visible scopes. A caller who mistypes a word often
+ * searches again at once and needs them again.
  */
 const recentWords = new Map<string, { words: Set<string>; at: number }>();
 const RECENT_MS = 30_000;

@@ -24,16 +24,16 @@ const MERGE_MS = 2;
 /** From this many new parts on, merging takes longer steps to catch up: each part slows every search down. */
 const PARTS_MANY = 24;
 const MERGE_LONG_MS = 5;
-/** After this long without a write by others, the parts are merged into as few as possible. */
+/** When nobody else has written for this long, the parts are merged into as few as possible. */
 const QUIET_MS = 2_000;
 const QUIET_PAUSE_MS = 4;
 const RETRY_MS = 30_000;
 
 /**
- * Maintains the search index in short writes between those of others. It indexes entries that were written
- * without an index: by an import, or before a daemon was killed. It also merges the parts of the index: some
- * of them when there are many, all of them in quiet moments. Without this the database would merge in the
- * middle of a write.
+ * Maintains the search index in short writes between the writes of others. It indexes entries that were
+ * written without an index: by an import, or before a daemon was killed. It also merges the parts of the
+ * index: some of them when there are many, all of them in quiet moments. Otherwise the database would merge
+ * in the middle of somebody's write.
  */
 export class IndexUpkeep {
   readonly #write: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
@@ -164,7 +164,7 @@ export class IndexUpkeep {
   }
 
   async #own<T>(work: (q: Query) => Promise<T>): Promise<T> {
-    // Counted before the commit; otherwise `committed` would take this write for one by others.
+    // Counted before the commit; otherwise `committed` would count this write as a write of others.
     this.#writes.own += 1;
     try {
       return await this.#write(work);

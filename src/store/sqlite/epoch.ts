@@ -62,7 +62,7 @@ export function markClean(db: DatabaseSync): void {
   putMeta(db, { clean: "1" });
 }
 
-/** Marks a copy, so its opening begins a new epoch: cursors issued after the copy was made are not valid. */
+/** Marks a copy, so that its opening begins a new epoch: old cursors may have seen events that it lacks. */
 export function markRestored(db: DatabaseSync): void {
   // Without a write-ahead log, the copy is one file.
   db.exec("PRAGMA journal_mode = DELETE");

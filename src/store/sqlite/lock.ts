@@ -6,9 +6,9 @@ import { StoreLocked, type Holder } from "../problem.ts";
 import { BUSY, codeOf } from "./failure.ts";
 import { isAlive } from "../../system/proc.ts";
 
-/** The readable file beside the lock: it says who holds the lock, or how the last holder left. */
+/** The readable file beside the lock. It says who holds the lock, or how the last holder ended. */
 export interface Note extends Holder {
-  /** The last transaction number at a clean end. A file with a lower number was put there from outside. */
+  /** The last transaction number at a clean end. A database with a lower one was put there from outside. */
   readonly closedXid: number | null;
   /**
    * Set while the store is open: the id of the machine's boot. The write-ahead log must then exist. Null

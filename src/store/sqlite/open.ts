@@ -45,9 +45,9 @@ export interface SqliteOptions {
 const WRITER_CACHE_KB = 16_000;
 const READER_CACHE_KB = 8_000;
 const OPENING_BUSY_MS = 5_000;
-/** Short, because it blocks the event loop; the write lane retries by itself. */
+/** Short, because this wait blocks the event loop. The write lane retries without blocking it. */
 const WRITER_BUSY_MS = 2;
-/** Every opening checks files up to `CHECK_BYTES`; after an unclean end, up to `CHECK_UNCLEAN_BYTES`. */
+/** The largest file that is checked at every opening, and the largest that is after an unclean end. */
 const CHECK_BYTES = 8 * 1024 * 1024;
 const CHECK_UNCLEAN_BYTES = 256 * 1024 * 1024;
 
@@ -177,7 +177,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   }
 }
 
-/** Records the clean end before the write-ahead log is removed, so its absence does not count as a loss. */
+/** Records the clean end before the write-ahead log is removed. Otherwise its absence counts as a loss. */
 function noteClosed(db: DatabaseSync, lock: Lock, log: Log): void {
   try {
     const xid = lastXid(db);

@@ -18,15 +18,15 @@ interface Waiting {
 /** A group of writes ends after this long, so that it does not block the event loop. */
 const GROUP_MS = 4;
 const GROUP_MAX = 256;
-/** At most this many writers are answered per event-loop turn: each continues its work with the answer. */
+/** At most this many writers are answered per event-loop turn, because each then goes on with its work. */
 const ANSWERS_PER_TURN = 8;
 /** How long to wait for another program's lock, and the pause between tries. Never blocks the event loop. */
 const BUSY_MS = 5_000;
 const BUSY_RETRY_MS = 10;
 
 /**
- * The only way to write. Writes run one after another, each in a savepoint, and share one COMMIT; after it
- * they are answered. A write that throws rolls back only its own savepoint.
+ * The only way to write. Writes run one after another, each in a savepoint, and share one COMMIT. Their
+ * callers are answered after the COMMIT. A write that throws rolls back only its own savepoint.
  *
  * Everything that a write may await is already settled, so a write ends within the microtasks of the task it
  * began in. A write that has not ended by then awaits something else. It is rolled back and revoked, because
@@ -167,7 +167,7 @@ export class WriteLane {
       this.#statement.undo.run();
       this.#statement.release.run();
     } catch {
-      // The savepoint cannot be rolled back alone; the group notices that its transaction is gone.
+      // The savepoint could not be rolled back alone, so the whole transaction is; `#group` notices this.
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
     }
   }

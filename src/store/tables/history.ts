@@ -118,7 +118,7 @@ interface AppendAt {
   readonly no: number;
   readonly sessionId: string;
   readonly rootId: string;
-  /** True: searchable from the commit on. False: searchable once the indexer has reached it. */
+  /** True: the entries are searchable from the commit on. False: once the indexer has reached them. */
   readonly isLive: boolean;
   readonly index: EntryIndex;
 }
@@ -169,7 +169,7 @@ function withBody({ body, ...row }: ImportedRow): EntryRecord {
   return { ...row, body: valueOf(body, ENTRY.body, "the body of an imported entry") };
 }
 
-/** Returns the refs that the session did not have. */
+/** Adds the entries' refs to the session. Returns the refs that it did not have before. */
 async function addRefs(q: Query, no: number, entries: readonly ImportedEntry[]): Promise<Set<number>> {
   const rows = await q.all({
     text: `INSERT INTO history_refs (no, ref) VALUES ${entries.map(() => "(?, ?)").join(", ")}

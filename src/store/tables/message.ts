@@ -9,7 +9,7 @@ export const messages = table<MessageRecord>("messages", MESSAGE, {
   fixed: ["id", "rootId", "sessionId", "position"],
 });
 
-/** Repeats the condition of a partial index, because SQLite does not infer it. */
+/** SQLite uses a partial index only if the query repeats the index's condition, here the first one. */
 export const QUEUED = raw("status IN ('queued', 'taken') AND status = 'queued'");
 
 export function messageReads(q: Query): MessageReads {

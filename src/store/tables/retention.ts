@@ -27,7 +27,7 @@ export function retentionReads(q: Query): RetentionReads {
   };
 }
 
-/** True for a tree with events, without an open round, and without a session that has worked since then. */
+/** True for a tree that has events, no open round, and no session that has worked at or after `since`. */
 function isIdle(rootId: Sql, since: number): Sql {
   return sql`(EXISTS (SELECT 1 FROM events e WHERE e.root_id = ${rootId}) AND NOT EXISTS
     (SELECT 1 FROM sessions s WHERE s.root_id = ${rootId}
@@ -103,8 +103,8 @@ async function pruneEvents(
   const gone = kept === -1 ? oldest : oldest.slice(0, kept);
   const last = gone.at(-1);
   if (last === undefined) return { removed: 0, isDone: true };
-  // The last event need not have the highest number: on PostgreSQL a later event may have a lower transaction
-  // number.
+  // The newest of the removed events need not have the highest transaction number: on PostgreSQL a later
+  // event may have a lower one.
   const xid = Math.max(...gone.map((event) => event.xid));
   await q.run(sql`UPDATE trees SET pruned_xid = ${xid} WHERE root_id = ${rootId} AND pruned_xid < ${xid}`);
   await q.run(sql`DELETE FROM events WHERE root_id = ${rootId} AND seq <= ${last.seq}`);

@@ -143,7 +143,7 @@ const NOTHING = raw("");
 const NAMES = sessions.pick("id", "shortId", "name");
 const USAGES = sessions.pick("id", "parentId", "usage");
 
-/** Deliberately not an index's order, else SQLite would walk all sessions to find the few open ones. */
+/** `+ 0` avoids an index on `created_at`: SQLite would walk all sessions in it to find the few open ones. */
 const BY_CREATION = raw("created_at + 0, id");
 
 /** Per session, when its longest-waiting message was admitted. */
@@ -226,7 +226,7 @@ async function usageSince(
   return { tokens, usd };
 }
 
-/** Limits a query over turns, unless everything is visible. */
+/** Limits a query to turns of visible sessions; adds nothing if everything is visible. */
 function ofVisible(visible: Visible): Sql {
   if (visible === "all") return sql``;
   return sql` AND session_id IN (SELECT id FROM sessions WHERE ${within(visible)})`;

@@ -113,8 +113,8 @@ async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promis
 /** Filters in SQL, because thousands of unacknowledged `session_complete` triggers may be open. */
 function conditionsOf(of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): Sql[] {
   const isAsked = "type IN ('ask_user_question', 'plan_review', 'permission', 'escalate')";
-  // An inbox also shows errors that a person should look at; a query by the asker wants only triggers that
-  // can be answered.
+  // Errors that a person should look at are included too. A query for one asker (`sessionId`) leaves them
+  // out, because it wants only triggers that can be answered.
   const isSeen = of.sessionId === undefined ? " OR (type = 'session_error' AND to_person = 1)" : "";
   const conditions = [raw(`status = 'open' AND (${isAsked}${isSeen})`)];
   if (of.sessionId !== undefined) conditions.push(sql`session_id = ${of.sessionId}`);

@@ -14,7 +14,7 @@ export function aroundWrites(
   const { write: base } = store;
   const write = writeOver((rootId, by, work) =>
     around(rootId, work, <R>(inner: Work<R>) =>
-      // `STALE` is returned unchanged.
+      // The result may also be `STALE`. It is passed on, although it is not an `R`.
       by === null ? base(rootId, inner) : (base(rootId, by, inner) as Promise<R>),
     ),
   );

@@ -32,7 +32,7 @@ export class StoreProcess {
     await exited;
   }
 
-  /** Closes its input and returns its exit code. */
+  /** Closes the process's input, waits until it has exited, and returns its exit code. */
   async end(): Promise<number | null> {
     const exited = this.child.exitCode === null ? once(this.child, "exit") : [this.child.exitCode];
     this.child.stdin.end();
@@ -51,7 +51,7 @@ const MODES = {
     await held.close();
   },
 
-  /** Writes without end, and prints each write that was answered. */
+  /** Writes messages without end, and prints the position of each one after its commit. */
   async write(store: string, database: string): Promise<void> {
     const held = await open(store, database);
     const { aMessage, anEvent, aSession } = await import("./sample.ts");
@@ -70,7 +70,7 @@ const MODES = {
     await Promise.all([writer(), writer(), writer(), writer()]);
   },
 
-  /** Writes until the log has grown long and been emptied, then exits without closing the store. */
+  /** Writes until the write-ahead log has grown and been emptied, then exits without closing the store. */
   async leave(store: string, database: string): Promise<void> {
     const held = await open(store, database);
     const { aMessage, aSession } = await import("./sample.ts");
@@ -109,7 +109,7 @@ const MODES = {
   },
 };
 
-/** Prints that it is ready and waits for the end of its input, so that several processes start together. */
+/** Prints `ready` and waits for the end of its input. A test can thus start several processes together. */
 async function waitForInput(): Promise<void> {
   say("ready");
   await once(process.stdin.resume(), "end");

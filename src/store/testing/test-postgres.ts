@@ -25,15 +25,15 @@ export interface TestPostgres {
   pids(): number[];
   /** Kills the server and its backends with SIGKILL, as a crash of their machine would. */
   crash(): Promise<void>;
-  /** Restarts it on the same port with the same data, after a `crash` or a shutdown. */
+  /** Restarts the server on the same port with the same data, after a `crash` or a shutdown. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts a real PostgreSQL for one test process, from the binaries in the development dependencies. A shell
- * runs the server. At the end of its input it stops the server and removes the folder. So this happens when
- * `stop` is called and when the test process ends, however it ends.
+ * Starts a real PostgreSQL for one test process, from the binaries in the development dependencies. The
+ * server runs below a shell. When the shell's input ends, the shell stops the server and removes its folder.
+ * The input ends when `stop` is called, and when the test process ends for any reason.
  */
 export async function testPostgres(): Promise<TestPostgres> {
   const user = serverUser();
@@ -54,7 +54,7 @@ export async function testPostgres(): Promise<TestPostgres> {
       const pids = [pid, ...childrenOf(pid)];
       for (const each of pids) kill(each);
       while (pids.some(isAlive)) await pause(10);
-      // The killed server is still a zombie, so the next server would think it is alive.
+      // The killed server is still a zombie. With this file, the next server would count it as alive.
       rmSync(join(folder, "data", "postmaster.pid"), { force: true });
     },
     async startAgain() {
@@ -161,7 +161,7 @@ async function initialise(native: string, folder: string, user: User | null): Pr
   if (code !== 0) throw new Error(`initdb failed: ${said}`);
 }
 
-/** Tests of one process do not need durability; without it the server starts and commits faster. */
+/** Test data need not survive a power failure. Without this durability, starts and commits are faster. */
 const SETTINGS = [
   "fsync=off",
   "full_page_writes=off",
@@ -170,7 +170,7 @@ const SETTINGS = [
   "unix_socket_directories=",
 ];
 
-/** Starts the server, restarts it for each line of input, and stops it at the end of the input. */
+/** A shell script that starts the server, restarts it for each line of input, and stops it at the end. */
 const HOLD = `trap '' INT TERM HUP
 start() { "$0" "$@" & server=$!; echo "pid $server." >&2; }
 start "$@"; while read -r line; do start "$@"; done; kill -INT $server; wait $server; rm -rf "$HELD"`;

@@ -7,8 +7,8 @@ export interface Watched {
 }
 
 /**
- * Returns the tree before and after one write, the `nth` from now. With `isLate`, another process takes over
- * the session after that write was requested and before it begins.
+ * Resolves to the content of the tree before and after the `nth` write from now. With `isLate`, another
+ * process takes over the session after that write was requested and before it begins.
  */
 export function watchWrite(
   store: Store,
@@ -32,10 +32,10 @@ export function watchWrite(
   return seen.promise;
 }
 
-/** Higher than any fence of a test. */
+/** A fence that is higher than any other fence in the tests. */
 const REPLACED = 1_000;
 
-/** Everything that the store holds about a tree. */
+/** Returns everything that the store holds about a tree. */
 async function treeIn({ read, feed }: Store, rootId: string): Promise<unknown> {
   const sessions = await read.sessions.tree(rootId);
   const rows = sessions.map(async ({ id }) => ({

@@ -30,8 +30,8 @@ export interface ToolOutput {
 export interface OfferedTool {
   readonly name: string;
   /**
-   * Only in the Responses API: the name within the namespace, the namespace, and a kind that decides the form
-   * of a call.
+   * Only in the Responses API: `bare` is the name within the `namespace`, and `kind` decides the form of a
+   * call.
    */
   readonly bare?: string;
   readonly namespace?: string;

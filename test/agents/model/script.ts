@@ -1,14 +1,14 @@
 import type { JsonSchema, ModelAnswer, ModelMessage, ModelRequest, OfferedTool } from "./request.ts";
 
 /**
- * One rule of the scripted model. The model keeps no state, because every request contains the whole history:
- * the newest user message that matches a rule selects the rule, and the messages after it select the step.
- * Any number of parents and children may use one model at once.
+ * One rule of the scripted model. The model keeps no state, because every request contains the whole history.
+ * The newest user message that matches a rule selects the rule, and the messages after it select the step. So
+ * any number of parents and children may use one model at once.
  */
 export interface Rule {
   readonly name: string;
   readonly on: RegExp;
-  /** Values to take from the matched message, by name: the first group of each expression. */
+  /** Values to take from the matched message: for each name, the first group of its expression. */
   readonly capture?: Readonly<Record<string, RegExp>>;
   readonly steps: readonly Step[];
 }
@@ -16,7 +16,7 @@ export interface Rule {
 export interface Step {
   readonly say?: string;
   readonly call?: ScriptedCall;
-  /** Values to take from the results of this step's call, by name: the first group of each expression. */
+  /** Values to take from the results of this step's call: per name, the first group of its expression. */
   readonly capture?: Readonly<Record<string, RegExp>>;
   /** Repeats the step until the results match. */
   readonly until?: RegExp;
@@ -30,8 +30,8 @@ export interface Step {
 
 export interface ScriptedCall {
   /**
-   * The whole name or its end, because vendors add different prefixes. If several names are given, the first
-   * one that the request offers is called.
+   * The tool's name or the end of its name, because vendors add different prefixes. If there are several
+   * names, the first one that the request offers is called.
    */
   readonly tool: string | readonly string[];
   /** `${name}` in a string is replaced by the captured value, `${result}` by the last results. */

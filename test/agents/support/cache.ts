@@ -37,7 +37,7 @@ export const PROGRAM_NAMES = Object.keys(PROGRAMS) as ProgramName[];
 /** The agents that can use our tools, and so can be parents. */
 export const PARENT_NAMES = PROGRAM_NAMES.filter((name) => name !== "pi");
 
-/** Outside the repository, because it takes gigabytes and is shared by all checkouts. */
+/** The cache is outside the repository, because it takes gigabytes and all checkouts share it. */
 export function cacheDir(): string {
   return CACHE;
 }

@@ -29,7 +29,7 @@ export interface Cell {
   readonly note: string;
 }
 
-/** Keeps what has been proven so far in the cache, so that each agent can be tested alone. */
+/** Saves in the cache what one agent has proven, so that each agent can be tested in a separate run. */
 export class Cells {
   readonly #agent: string;
   readonly #cells: Cell[] = [];

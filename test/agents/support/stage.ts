@@ -61,8 +61,9 @@ export class Stage {
   }
 
   /**
-   * Resolves when every agent has saved its prompt (by session name) on disk. An agent that is killed earlier
-   * forgets the prompt, and Kinfold does not repeat its work: the session is interrupted, as it should be.
+   * Resolves when every agent has saved its prompt on disk; `prompts` has one prompt per session name. An
+   * agent that is killed earlier forgets its prompt. Kinfold then does not repeat the work and rightly
+   * interrupts the session.
    */
   async kept(client: Client, rootId: string, prompts: Readonly<Record<string, string>>): Promise<void> {
     const { sessions } = await client.list({ root: rootId });

@@ -18,8 +18,8 @@ export class CallMeter {
   }
 
   /**
-   * Takes the number of tokens in the context after the newest call. The call's input and cached tokens are
-   * already known, so the remaining tokens are its output. Returns false if no call is known.
+   * Computes the output of the newest call from `tokens`, the size of the context after that call: what is
+   * neither input nor cached is output. Returns false if no call was reported yet.
    */
   context(tokens: number): boolean {
     const call = this.#newest;

@@ -26,7 +26,7 @@ export function countLines(before: string, after: string): { added: number; remo
   return { added: newMiddle.length - common, removed: oldMiddle.length - common };
 }
 
-/** Above this many line pairs, a rewritten part counts as all changed: a count would block the event loop. */
+/** Limit of line pairs to compare. More would block the event loop, so all those lines count as changed. */
 const CELLS_MAX = 1_000_000;
 
 function linesOf(text: string): string[] {

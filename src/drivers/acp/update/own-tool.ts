@@ -17,12 +17,12 @@ interface Announced {
 
 /**
  * Returns the tool's bare name if the call is to one of our tools, else null. Our tools are allowed in every
- * mode, so this must never depend on text that a model or a file name can choose. Such text is the input that
- * a model wrote, and the title of a call that has a name. Each agent spells tool names in exactly one way.
+ * mode. So the check must never use text that a model or a file name can choose: the call's input, or the
+ * title of a call that has a name. A vendor's rule accepts only that vendor's spelling of tool names.
  */
 export type OwnTool = (call: Announced) => string | null;
 
-/** For agents without a rule. Uses the tool's name or, for an unnamed `other` call, its first title. */
+/** The default rule: uses the tool's name or, for an unnamed call of kind `other`, its first title. */
 export const plainOwnTool: OwnTool = ({ name, title, kind }) => {
   if (name !== null) return ownToolAfter(name, PLAIN);
   return kind === "other" ? ownToolAfter(title, PLAIN) : null;

@@ -20,7 +20,7 @@ export interface Call {
 
 /**
  * Merges an agent's updates about its tool calls. Agents announce a call before they know its input. So a
- * call is held back until its input arrives or an update of another kind follows.
+ * call is passed on only when its input arrives or an update of another kind follows.
  */
 export class ToolCalls {
   readonly #open = new Map<string, State>();
@@ -50,12 +50,12 @@ export class ToolCalls {
     return callOf(state, this.#ownTool);
   }
 
-  /** Passes on the calls held back so far, because another update is about to follow. */
+  /** Passes on the calls that still wait for their input, because another update is about to follow. */
   flush(): void {
     for (const state of this.#open.values()) this.#announce(state);
   }
 
-  /** Forgets the calls of a finished prompt. Invents no result for a call that has none. */
+  /** Forgets the calls of a prompt that has ended. A call without a result stays without one. */
   clear(): void {
     this.flush();
     this.#open.clear();
@@ -118,7 +118,7 @@ function newState(id: string) {
 }
 
 const TEXT_LENGTH = 262_144;
-/** While more calls than this are open, none is held back: a large flush would block the event loop. */
+/** With more open calls than this, calls do not wait for input: a large flush would block the event loop. */
 const HELD_MAX = 64;
 
 function callOf(state: State, ownTool: OwnTool): Call {
@@ -193,7 +193,7 @@ function filesOf(state: State): FileChange[] {
   });
 }
 
-/** Reads the output and exit code that Codex reports in `_meta`, because it treats us as a terminal. */
+/** Reads the output and exit code from `_meta`, where Codex puts them because we act as its terminal. */
 function readTerminal(state: State, meta: Fields | null | undefined): void {
   const { data } = fieldsOf(meta?.["terminal_output_delta"] ?? meta?.["terminal_output"]);
   if (typeof data === "string") state.terminal = boundedText(state.terminal + data, TEXT_LENGTH);

@@ -122,7 +122,7 @@ export class Updates {
     }
   }
 
-  /** Takes one model call, which a vendor reports outside the protocol's updates. */
+  /** Counts a model call that a vendor reports outside the protocol's updates. */
   takeCall(call: CallUsage): void {
     this.#callMeter.call(call);
     this.#emitCalls(null);
@@ -157,7 +157,7 @@ export class Updates {
     this.#collected.lastText = null;
   }
 
-  /** The cost is the session's total; the tokens are the prompt's. An agent may report either or both. */
+  /** `cost` is for the whole session, tokens are for the prompt. An agent may report either or both. */
   #usage(
     cost: { amount: number; currency: string } | null | undefined,
     counted: unknown,
@@ -225,7 +225,7 @@ export class Updates {
 export interface PromptSeen {
   /** The text of a model error, which Codex reports as a normal end of the prompt. */
   readonly systemError: string | null;
-  /** If above 0, there were several model calls, because the model is called again after a tool. */
+  /** If above 0, the model was called more than once: it is called again after each tool result. */
   readonly toolCalls: number;
   readonly usd: number | null;
 }

@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, isFields, numberOf } from "../../../text/fields.
 import { allowedTools } from "../tools.ts";
 import { type Look, NETWORK, TOOL_MS, type Vendor } from "../vendor.ts";
 
-/** Claude Code's own sub-agents would be children that no caller can see, stop or account for. */
+/** Disabled tools: they start or use sub-agents that no caller can see, stop or account for. */
 const OWN_AGENTS = ["Agent", "Task", "Workflow", "ListAgents", "SendMessage"];
 const EDITS = ["Edit", "Write", "NotebookEdit"];
 const TOOLS =
@@ -49,10 +49,10 @@ export const claude: Vendor = {
     "read-only": ["plan"],
     ask: ["default"],
     workspace: ["acceptEdits"],
-    // When it runs as root, the adapter has no mode without permission requests, so we allow each request.
+    // As root, the adapter has no `bypassPermissions`. It then uses `acceptEdits`, and we allow each request.
     full: ["bypassPermissions", "acceptEdits"],
   },
-  // The name (`mcp__kinfold__spawn_session`) comes in its own field, never in the title.
+  // The tool's name (`mcp__kinfold__spawn_session`) comes in its own field, never in the title.
   ownTool: ({ name }) => ownToolAfter(name, [`mcp__${SERVER_NAME}__`]),
   callUsage,
   retrying,

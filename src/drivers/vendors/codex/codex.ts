@@ -30,14 +30,14 @@ export const codex: Vendor = {
   enforces: { "read-only": "os", ask: "os", workspace: "os", full: "agent" },
   modes: {
     "read-only": ["read-only"],
-    // In workspace-write Codex edits the folder without asking; in read-only it asks for every change.
+    // `ask` uses read-only, where Codex asks for every change. In workspace-write it edits without asking.
     ask: ["read-only"],
     workspace: ["workspace-write"],
     full: ["agent-full-access"],
   },
   asksInReadOnly: true,
-  // Reads the input only of calls that the adapter marks as MCP calls, because the adapter writes the input
-  // of those.
+  // Trusts the input only of calls that the adapter marks as MCP calls, because there the adapter, not the
+  // model, writes the input.
   ownTool({ input, isServerCall }) {
     const { server, tool } = fieldsOf(input);
     return isServerCall && server === SERVER_NAME && typeof tool === "string" ? knownOwnTool(tool) : null;
@@ -74,6 +74,6 @@ function signedIn({ env, home, has, read }: Look): boolean | null {
   if (env["OPENAI_API_KEY"] || env["CODEX_API_KEY"]) return true;
   const folder = env["CODEX_HOME"] || join(home, ".codex");
   if (has(join(folder, "auth.json"))) return true;
-  // A custom provider may need no account.
+  // A custom provider may need no account, so whether the person is signed in is unknown (null).
   return /^\s*model_provider\s*=/m.test(read(join(folder, "config.toml"))) ? null : false;
 }

@@ -35,7 +35,7 @@ export const gemini: Vendor = {
   mcpServers: "named",
   modes: { "read-only": ["plan"], ask: ["default"], workspace: ["autoEdit"], full: ["yolo"] },
   load: { waitMs: untilLaterMinute, waitMaxMs: 61_000, replayQuietMs: 1_000 },
-  // Gemini reports a change of mode as text of its model.
+  // Gemini reports a change of mode as if its model had written it.
   isNoise: (update) =>
     update.sessionUpdate === "agent_message_chunk" &&
     update.content.type === "text" &&

@@ -34,7 +34,7 @@ export function called(line: Line, block: JsonObject, at: number | null): void {
   line.notes.unanswered.push(callId);
 }
 
-/** Called when the turn is over: only background calls can still get a result. */
+/** Called when the turn is over. From then on only background calls can still get a result. */
 export function abandoned(line: Line): void {
   if (line.notes.unanswered.length === 0) return;
   const ids = new Set(line.notes.unanswered);
@@ -55,7 +55,7 @@ export interface ToolResult {
   readonly at: number | null;
 }
 
-/** Takes the result of a call that started a sub-agent, or of a tool that queries one. */
+/** Records the result of a call that started, queried or stopped a sub-agent. */
 export function returned(line: Line, result: ToolResult): void {
   const callId = asText(result.block["tool_use_id"]);
   const call = line.facts.calls.findLast((other) => other.callId === callId);
@@ -78,7 +78,7 @@ export function returned(line: Line, result: ToolResult): void {
   call.background ||= call.result.state === "running";
 }
 
-/** Takes a row that shows a sub-agent working. */
+/** Updates a sub-agent's call from a row that shows the sub-agent working. */
 export function progressed(
   line: Line,
   { callId, agentId, at }: { callId: string | null; agentId: string | null; at: number | null },
@@ -89,7 +89,7 @@ export function progressed(
   call.progressAt = at ?? call.progressAt ?? call.at;
 }
 
-/** The structured result decides. The text is used only if there is none, as in the files of sub-agents. */
+/** Uses the structured result. Files of sub-agents have none, so there the result's text is used. */
 function outcome(
   { block, structured, isInterrupted }: ToolResult,
   text: string,
@@ -165,7 +165,7 @@ export function notified(line: Line, notice: TaskNotice, at: number | null): boo
   const error = notice.error === null ? null : shortLine(notice.error, ERROR_MAX);
   overAll(line, notice, { state, how, at });
   report(line, { agentId: taskId, callId, state, how, error, at });
-  // A shell's end is reported in the same way, but Claude Code counts only sub-agents and workflows.
+  // The end of a shell is not subtracted, because Claude Code counts only sub-agents and workflows.
   if (isNew && state !== "running" && line.facts.calls.some((call) => isAbout(notice, call))) {
     line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
   }
@@ -188,7 +188,7 @@ function overAll(
   if (call !== undefined) call.over = over;
 }
 
-/** Every report updates the time of the evidence, even a report that does not change the state. */
+/** Every report updates `at`, even a report that does not change the state. */
 function report(line: Line, news: Omit<ToldState, "firstAt">): void {
   const known = line.facts.told.find(({ agentId }) => agentId === news.agentId);
   if (known !== undefined) known.at = news.at ?? known.at;

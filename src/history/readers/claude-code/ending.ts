@@ -47,7 +47,7 @@ const CHANNEL_BROKE = /^(?:Error: )?Tool permission stream closed/u;
 
 const UNFINISHED = "its last answer is not finished";
 
-/** Earlier versions wrote no stop reasons at all, so a missing one means nothing. */
+/** Versions before this one wrote no stop reasons, so in them a missing stop reason means nothing. */
 const FIRST_WITH_STOP_REASON = [2, 1, 50];
 
 export function resulted(line: Line, { error, at }: { error: string | null; at: number | null }): void {
@@ -55,7 +55,7 @@ export function resulted(line: Line, { error, at }: { error: string | null; at: 
   if (open !== undefined) {
     setEnding(line, { ...hasOpenCall(open.tool), at });
   } else if (error !== null) {
-    // If the agent's own permission stream broke, no answer follows this error.
+    // This error is final if it says that the agent's permission stream closed: no answer will follow.
     setEnding(line, { ...failedCall(error), at, confirmed: CHANNEL_BROKE.test(error) });
   } else {
     setEnding(line, { ...RESULTED, at });
@@ -80,7 +80,7 @@ export function stopHooksRan(line: Line, at: number | null): void {
   if (isAnswered && line.notes.open.length === 0) turnEnded(line, "stop_hook_summary", at);
 }
 
-/** Takes a record that the agent writes when a turn is over. */
+/** Sets the ending when a record says that the turn is over. `name` is the name of that record. */
 export function turnEnded(line: Line, name: string, at: number | null): void {
   const { ending } = line.facts;
   abandoned(line);
@@ -92,7 +92,7 @@ export function turnEnded(line: Line, name: string, at: number | null): void {
   setEnding(line, { kind: "ended", how: `its turn ended with a ${name} record`, at, confirmed: true });
 }
 
-/** Restores the ending that was set before a command, because the command needs no answer. */
+/** Restores the ending from before a command. Claude Code ran the command itself, so no answer follows. */
 export function asBefore(line: Line): void {
   if (line.notes.before !== null) line.facts.ending = line.notes.before;
   line.notes.before = null;

@@ -42,7 +42,7 @@ export function foldRow(fold: ClaudeFold, row: Row): void {
 
 type Kind = Step["kind"];
 
-/** Rows of the graph: each has an id and a parent. */
+/** The types of rows that form a graph: each such row has an id and the id of its parent row. */
 const GRAPH = new Map(
   Object.entries<(fold: ClaudeFold, parsed: ParsedRow) => Kind>({
     user: foldUser,
@@ -92,7 +92,7 @@ function lineOf(fold: ClaudeFold, value: JsonObject): Line {
 }
 
 const INLINE_MAX = 1000;
-/** The notes of the oldest sidechains beyond this number are dropped. */
+/** Notes are kept for at most this many sidechains (sub-agents in this file). The oldest are dropped. */
 const INLINE_NOTED_MAX = 64;
 
 function inlineNotes(inline: ClaudeFold["notes"]["inline"], id: string): LineNotes {
@@ -102,7 +102,7 @@ function inlineNotes(inline: ClaudeFold["notes"]["inline"], id: string): LineNot
   return notes;
 }
 
-/** Sidechain rows that are connected belong to one sub-agent, named by its agent id or its first row's id. */
+/** Connected sidechain rows belong to one sub-agent. Its id is its agent id, or else its first row's id. */
 function inlineIdOf(fold: ClaudeFold, value: JsonObject): string | null {
   const named = asText(value["agentId"]);
   if (named !== null) return named;
@@ -310,7 +310,7 @@ function foldSystem(fold: ClaudeFold, parsed: ParsedRow): Kind {
       return "lateError";
     }
     case "local_command":
-      // Newer versions write a command's output, and sometimes the command, as a separate row.
+      // Newer versions write a command's output, and sometimes the command itself, as a row of this type.
       if (text !== null) foldOutput(fold, parsed, text);
       return "other";
     case "compact_boundary":
@@ -324,7 +324,7 @@ function foldSystem(fold: ClaudeFold, parsed: ParsedRow): Kind {
   }
 }
 
-/** Takes the output of a command that the agent ran by itself. */
+/** Adds the output of a command that Claude Code ran without the model, and restores the ending. */
 function foldOutput(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   addEntry(fold, parsed, noticed(outputText(text)));
   asBefore(parsed.line);

@@ -21,7 +21,7 @@ const rows: RowFormat<Notes> = {
   foldSidecars,
 };
 
-/** Forks that Claude Code makes by itself, to compact a session or to suggest a prompt. */
+/** Ids of forks that Claude Code starts on its own, to compact a session or to suggest a prompt. */
 const OWN_HELPER = /^a(?:compact|prompt_suggestion)-/u;
 
 export const claudeCode: HistoryReader = {

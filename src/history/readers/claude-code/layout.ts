@@ -28,7 +28,7 @@ export async function* discover(scan: Scan, only?: string): AsyncGenerator<Found
   for (const project of projects) yield* inProject(scan, project, NESTED_MAX);
 }
 
-/** Returns the project's folder, or the folder of all projects. */
+/** Returns the folder of the file's project, or the folder of all projects if the path names no project. */
 export function near(root: string, file: string): string | null {
   const [top, project] = relative(root, file).split(sep);
   return top === "projects" ? join(root, top, project ?? "") : null;
@@ -103,7 +103,7 @@ function agentFile(
 ): Promise<FoundSession | null> {
   const sidecar = `${path.slice(0, -".jsonl".length)}.meta.json`;
   const extra: Extra = { sidecar, folder: owner?.folder ?? null, runId };
-  // Without a session's folder the owner is unknown. Ids may repeat, so the path of the folder is added.
+  // Outside a session's folder the owner is unknown. Ids may repeat there, so the folder's path is added.
   const inside = owner?.id ?? relative(scan.root, dirname(path));
   const key = newKey(scan, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
   const rootKey = owner === null ? null : `${FORMAT}:${owner.id}`;
@@ -137,7 +137,7 @@ async function stampsBeside({ sidecar, folder, runId }: Extra): Promise<string[]
   return (await Promise.all(stats)).map((file) => (file === null ? "" : `${file.size}/${file.mtimeMs}`));
 }
 
-/** A workflow writes the snapshot when it is over. */
+/** A workflow writes its journal while it runs, and its snapshot when it is over. */
 export function runFiles(folder: string, runId: string): [journal: string, snapshot: string] {
   return [
     join(folder, "subagents/workflows", runId, "journal.jsonl"),

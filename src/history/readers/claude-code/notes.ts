@@ -9,16 +9,17 @@ export interface LineNotes {
   recent: (Tokens & { readonly id: string })[];
   messageId: string | null;
   customTitle: string | null;
-  /** The ending before a command that the agent ran by itself. Reading the command's output restores it. */
+  /** The ending before a command that Claude Code ran without the model. The command's output restores it. */
   before: Ending | null;
   steps: Step[];
   /**
    * The newest prompts, which reach further back than `steps`. Each is one line: parent id, own id, offset,
-   * and the ref of the entry before it. All are in one string, because it is copied with every state.
+   * and the ref of the entry before it. All are in one string, because a string is cheap to copy with every
+   * state.
    */
   turns: string;
   lastRef: string | null;
-  /** Refs of the notices that were already given. */
+  /** Refs of the notices that were already recorded. */
   notices: string[];
 }
 
@@ -31,7 +32,7 @@ export interface OpenCall {
 /** One row of the graph, with the fields that are needed to recognise a rewind. */
 export interface Step {
   readonly id: string;
-  /** The newest entry after this row was folded. */
+  /** The ref of the newest entry when this row had been folded. */
   readonly ref: string | null;
   readonly kind: "prompt" | "answer" | "result" | "lateError" | "other";
   readonly at: number | null;
@@ -41,9 +42,9 @@ export interface Step {
 
 export interface Notes {
   readonly own: LineNotes;
-  /** By `inlineKey`. */
+  /** The notes of each sub-agent in this file. The keys are made by `inlineKey`. */
   readonly inline: Record<string, LineNotes>;
-  /** The newest sidechain, for rows whose own sidechain is unknown. */
+  /** The newest sidechain. A row whose own sidechain cannot be found is added to it. */
   inlineId: string | null;
 }
 
@@ -71,7 +72,7 @@ export function noNotes(): LineNotes {
   };
 }
 
-/** Avoids the names of built-in properties: ids come from a file and may be any text. */
+/** Adds a prefix, so that an id from a file is never the name of a built-in property. */
 export function inlineKey(id: string): string {
   return `=${id}`;
 }

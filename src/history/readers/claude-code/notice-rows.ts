@@ -22,7 +22,7 @@ export function foldNotice(fold: ClaudeFold, parsed: ParsedRow, { text, isNotice
   prompted(line, at);
 }
 
-/** Takes the notices of a row. Adds an entry only if one of them is new, because rows may repeat notices. */
+/** Records the notices of a row. Adds an entry only if a notice is new, because rows may repeat notices. */
 function foldNotices(
   fold: ClaudeFold,
   parsed: ParsedRow,
@@ -33,7 +33,7 @@ function foldNotices(
   if (ref !== null) addEntry(fold, parsed, { ...reported(text), ref });
 }
 
-/** Uses only prompts and notices that were queued while the agent was working. */
+/** Uses only attachments with a prompt or a notice that was queued while the agent was working. */
 export function foldAttachment(fold: ClaudeFold, parsed: ParsedRow): Step["kind"] {
   const attachment = asObject(parsed.row.value["attachment"]);
   if (attachment?.["type"] !== "queued_command") return "other";

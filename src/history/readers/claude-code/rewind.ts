@@ -8,10 +8,10 @@ const STEPS_MAX = 64;
 const TURNS_CHARACTERS_MAX = 32 * 1024;
 
 /**
- * Returns the range of entries that a new row removes from the conversation, or null. Most rows whose parent
- * is not the last row remove nothing: blocks and results of one answer are siblings, bookkeeping rows are not
- * conversation, an error may be written late, and a replay after compaction repeats messages. Call it before
- * `addTurn` and `addStep`.
+ * Returns the range of entries that a rewind removed before this new row was written, or null. Many rows do
+ * not follow the last row although nothing was rewound: blocks and results of one answer are siblings,
+ * bookkeeping rows are not messages, an error may be written late, and a replay after compaction repeats
+ * messages. Call this before `addTurn` and `addStep`.
  */
 export function rewindBy(
   notes: LineNotes,
@@ -36,9 +36,9 @@ export function rewindBy(
 }
 
 /**
- * Finds where the removed entries begin when the parent row is no longer in `steps`. Returns the offset of
- * the first prompt below that parent, and the entry before that prompt. If that prompt is unknown, the oldest
- * remembered row is used, or the beginning of the file if there is no parent.
+ * Finds where the removed entries begin when the parent row is no longer in `steps`. They begin at the first
+ * prompt below that parent: returns its offset and the ref of the entry before it. If that prompt is unknown,
+ * returns the oldest remembered row, or the beginning of the file if `parentId` is null.
  */
 function firstBelow({ steps, turns }: LineNotes, parentId: string | null): Pick<Step, "ref" | "offset"> {
   const [, , offset, ref] = lineOf(turns, parentId)?.split("\t") ?? [];
@@ -47,8 +47,8 @@ function firstBelow({ steps, turns }: LineNotes, parentId: string | null): Pick<
 }
 
 /**
- * Remembers a prompt. Call it before the prompt's entry is added. A rewind to before this prompt adds a new
- * prompt below the same parent.
+ * Remembers a prompt, because a rewind to before it adds a new prompt with the same parent. Call this before
+ * the prompt's entry is added.
  */
 export function addTurn(
   notes: LineNotes,

@@ -78,8 +78,8 @@ function foldSnapshot(facts: SessionFacts, snapshot: JsonObject): void {
 }
 
 /**
- * Replaces the report about this sub-agent. The journal's report replaces the snapshot's, because the
- * journal's is about this sub-agent alone.
+ * Replaces any earlier report about this sub-agent. So the journal's report replaces the snapshot's, which is
+ * about the whole run.
  */
 function replaceReport(facts: SessionFacts, report: Pick<ToldState, "state" | "how" | "error" | "at">): void {
   const own = { agentId: facts.id, callId: null, firstAt: report.at, ...report };

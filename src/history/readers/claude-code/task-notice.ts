@@ -8,7 +8,7 @@ export interface TaskNotice {
   /** Null when the notice reports an event of a task that continues. */
   readonly state: HistoryState | null;
   readonly error: string | null;
-  /** All rows that carry this notice give it the same ref. */
+  /** The same in all rows that repeat this notice. */
   readonly ref: string;
 }
 
@@ -37,7 +37,7 @@ function noticeOf(element: string): TaskNotice | null {
   const taskId = textInside(element, "task-id");
   if (taskId === null) return null;
   const status = textInside(element, "status");
-  // If the element is truncated, the missing part may have held the status.
+  // A truncated element may have lost its status, so it does not count as an event.
   const isEvent = status === null && element.endsWith(END);
   const state = isEvent ? null : (STATES.get(status ?? "") ?? "unknown");
   return {

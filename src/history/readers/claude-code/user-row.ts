@@ -18,7 +18,7 @@ export interface UserRow {
   /** All text of the row, without tool results. */
   readonly text: string;
   readonly results: readonly JsonObject[];
-  /** True if the row's origin says that it carries a notice, or it has no origin and begins with a notice. */
+  /** True if the row's origin is a notice, or if the row has no origin and its text begins with a notice. */
   readonly isNoticeCarrier: boolean;
 }
 
@@ -29,7 +29,7 @@ export function readUserRow(value: JsonObject): UserRow {
   const results = asList(content).filter(isResult) as JsonObject[];
   const text = textOf(Array.isArray(content) ? content.filter((block) => !isResult(block)) : content);
   const origin = asText(asObject(value["origin"])?.["kind"]);
-  // Versions that write no origin add their own words after the notice.
+  // Versions that write no origin add words after the notice, so only the beginning of the text is checked.
   const isNotice = origin === null && value["isMeta"] !== true && beginsWithNotice(text);
   const row = { text, results, isNoticeCarrier: isNotice || origin === "task-notification" };
   return { ...row, kind: kindOf(value, row, origin) };
@@ -44,8 +44,8 @@ function kindOf(value: JsonObject, row: Omit<UserRow, "kind">, origin: string | 
   const text = row.text.trim();
   if (row.results.length > 0) return "results";
   if (row.isNoticeCarrier) return "notice";
-  // Commands and interrupts also have a person as their origin. They are recognised by their text, which is
-  // entirely in Claude Code's wording.
+  // The origin of commands and interrupts is also a person. They differ from prompts by their text: all of it
+  // has Claude Code's fixed form.
   if (INTERRUPTS.has(text) && value["isMeta"] !== true) return "interrupt";
   if (origin === "human")
     return WHOLE_COMMAND.test(text) ? "command" : WHOLE_OUTPUT.test(text) ? "output" : "prompt";
@@ -78,7 +78,7 @@ export function commandText(text: string): string {
   return shell === null ? text : `! ${shell}`;
 }
 
-/** Returns the output of a command that the agent ran by itself. */
+/** Returns the output of a command without the tags around it. */
 export function outputText(text: string): string {
   return text.replace(/<\/?(local-command|bash)-std(out|err)>/gu, "").trim();
 }

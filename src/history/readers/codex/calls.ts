@@ -41,7 +41,7 @@ function addCall({ facts, notes }: CodexFold, call: SpawnCall): boolean {
   return true;
 }
 
-/** Takes the result of a call that started, awaited or closed a sub-agent. */
+/** Records the result of a call that started, awaited or closed a sub-agent. */
 export function returned(
   fold: CodexFold,
   { callId, text, open, at }: { callId: string; text: string; open: OpenCall | null; at: number | null },
@@ -71,7 +71,7 @@ function foldLaunch(
   call.result = newResult({ state: isLaunched ? "running" : "failed", error, at });
 }
 
-/** Takes a record that names a sub-agent and the call that started it. */
+/** Records which call started a sub-agent. Adds the call if the file does not contain it. */
 export function linked(
   fold: CodexFold,
   link: { callId: string | null; agentId: string | null; path?: string | null; at: number | null },
@@ -97,7 +97,7 @@ export function linked(
   }
 }
 
-/** In code mode the file records only the call that runs the code, which may start several sub-agents. */
+/** In code mode the file has no spawn calls. The call that ran the code stands for all its sub-agents. */
 function cellOf(fold: CodexFold, callId: string, at: number | null): SpawnCall | null {
   const { facts, notes } = fold;
   const isOpen = notes.open.some(({ id }) => id === callId);
@@ -113,7 +113,7 @@ function addTask(call: SpawnCall, id: string): void {
   if (!call.taskIds.includes(id) && call.taskIds.length < CALLS_MAX) call.taskIds.push(id);
 }
 
-/** Takes states by sub-agent id, as the wait and close tools return them. */
+/** Records the states that the wait and close tools return: one for each sub-agent's id or path. */
 export function foldStates(
   fold: CodexFold,
   states: JsonObject | null,
@@ -135,7 +135,7 @@ function agentOf({ facts }: CodexFold, name: string): string | null {
   return before === undefined || before.startsWith("/") ? null : before;
 }
 
-/** Takes a report that arrived without a call. Returns the report's text, or null if this is not a report. */
+/** Records a report that arrived without a call. Returns its text, or null if `text` is not a report. */
 export function notified(fold: CodexFold, text: string, at: number | null): string | null {
   if (text.startsWith("Message Type: FINAL_ANSWER\n")) {
     const sender = /^Sender: (\S{1,500})$/mu.exec(text.slice(0, 2000))?.[1] ?? "";
@@ -183,7 +183,7 @@ const STATES: ReadonlyMap<string, HistoryState> = new Map([
   ["shutdown", "unknown"],
 ]);
 
-/** Recognises Codex's own words in a report that a sub-agent sent as mail. */
+/** Derives the state from a sub-agent's mail. Any text but Codex's fixed phrases is a completed answer. */
 function stateOfReport(payload: string): Told | null {
   if (payload.startsWith("Agent errored: ")) {
     const error = payload.slice("Agent errored: ".length).split("\n\nThis agent's turn failed.")[0] ?? "";

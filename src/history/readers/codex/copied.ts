@@ -4,9 +4,9 @@ import type { ParsedRow } from "./entries.ts";
 
 /**
  * Whether a row is a copy that must be left out. A forked session begins with rows copied from another
- * session, usually with new timestamps. The session's own rows begin at the ordinal that the file names, at
- * the first timestamp after the session's start, or at the first record that names this session or one of its
- * turns (turn ids contain their time).
+ * session, usually with new timestamps. The session's own rows begin where one of these is found: the ordinal
+ * that the file names; a timestamp after the session's start that follows older ones; a record that names
+ * this session or one of its turns (turn ids contain their time).
  */
 export function isLeftOut(fold: CodexFold, type: string, parsed: ParsedRow): boolean {
   const { notes } = fold;
@@ -46,7 +46,7 @@ function isProof({ facts, notes }: CodexFold, type: string, payload: JsonObject)
   const turnId = isTurn ? turnIdOf(payload) : null;
   if (turnId === null) return false;
   const begun = timeIn(turnId);
-  // Items are copied unchanged. So the turn id of an item proves something only if it contains a time.
+  // Copied items keep their turn ids, so a turn id without a time is proof only in an event.
   if (begun === null) return type === "event_msg";
   return begun >= (timeIn(facts.id) ?? notes.metaAt ?? 0);
 }

@@ -4,7 +4,7 @@ import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 2000;
 
-/** Forgets what was recorded about the previous turn. */
+/** Begins a turn, and forgets the open calls and the error of the turn before. */
 export function turnBegan(fold: CodexFold, turnId: string | null, at: number | null): void {
   const { notes, facts } = fold;
   Object.assign(notes, { hasTurns: true, turnOpen: true, turnId, turnError: null, turnHasPrompt: false });
@@ -13,7 +13,7 @@ export function turnBegan(fold: CodexFold, turnId: string | null, at: number | n
   setEnding(fold, { kind: "working", how: "its last turn began and has no recorded end", at });
 }
 
-/** True when `turnId` is the open turn, or when that cannot be ruled out. */
+/** False only when `turnId` is known to be another turn than the open one. */
 export function isOfTurn({ notes }: CodexFold, turnId: string | null): boolean {
   return notes.turnOpen !== true || turnId === null || notes.turnId === null || turnId === notes.turnId;
 }
@@ -66,7 +66,7 @@ export function after(
   else setEnding(fold, { ...RESULTED, at });
 }
 
-/** Old versions write an error as a separate record. */
+/** Records an error. If the file records the ends of turns, the error takes effect at the turn's end. */
 export function failed(fold: CodexFold, error: string, at: number | null): void {
   if (fold.notes.hasTurns) fold.notes.turnError = shortLine(error, ERROR_MAX);
   else

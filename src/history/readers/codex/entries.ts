@@ -22,8 +22,9 @@ export interface ParsedRow {
 }
 
 /**
- * Returns a row's ref. Newer files number their records, so a ref stays the same when bytes move. The mark of
- * the content is needed because a rolled-back session reuses numbers and a file may be replaced.
+ * Returns a row's ref: its number (in older files its offset) and a hash of its content. A number stays the
+ * same when bytes move. The hash is needed because a rolled-back session reuses numbers and a file may be
+ * replaced.
  */
 export function refOf({ value, offset }: Row): string {
   const ordinal = asNumber(value["ordinal"]);
@@ -90,7 +91,7 @@ function readOutput(output: unknown, call: OpenCall | null): Output {
   return { text: asText(inner?.["output"]) ?? text, exitCode, failed };
 }
 
-/** Reads the lines that Codex puts before a command's output. */
+/** Finds the exit code in the lines that Codex puts before a command's output. */
 function exitCodeIn(text: string): number | null {
   const end = text.indexOf("\nOutput:\n");
   if (end < 0 || end > 1000) return null;

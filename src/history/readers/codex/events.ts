@@ -66,7 +66,7 @@ function foldEnd(fold: CodexFold, parsed: ParsedRow): void {
   turnEnded(fold, own ?? (hasAnswer ? null : fold.notes.turnError), at);
 }
 
-/** Whether a record of a turn's end is about the open turn. */
+/** Returns whether this record ends the open turn. If so, missing call results will no longer arrive. */
 function closesTurn(fold: CodexFold, payload: JsonObject): boolean {
   settle(fold);
   const isOpen = isOfTurn(fold, asText(payload["turn_id"]));
@@ -106,7 +106,7 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   fold.leftBehind.push({ inlineId: null, afterRef, beforeRef: notes.lastRef, reason });
 }
 
-/** Takes facts that newer versions record only in this event. The conversation's items have all others. */
+/** Reads the facts that newer versions record only in this event. All other facts are in the items. */
 function foldCompleted(fold: CodexFold, parsed: ParsedRow): void {
   const item = asObject(parsed.payload["item"]);
   if (item === null) return;
@@ -145,7 +145,7 @@ function foldCollab(fold: CodexFold, item: JsonObject, at: number | null): void 
   foldStates(fold, asObject(item["agents_states"]), { how: `${shortLine(tool, 40)}'s answer`, at });
 }
 
-/** Takes a record of what the session did to a sub-agent. */
+/** Records that the session started or interrupted a sub-agent. */
 function foldActivity(
   fold: CodexFold,
   fields: JsonObject,

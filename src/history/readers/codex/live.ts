@@ -39,8 +39,8 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
 let seesAll = false;
 
 /**
- * Returns whether every process that holds a file open is visible. A process in another container, or one
- * that we may not inspect, is not.
+ * Returns whether `readLive` could see every process that holds a file open. It cannot see processes in other
+ * containers, or processes that we may not inspect.
  */
 export function listsHolders(): boolean {
   return seesAll;

@@ -3,8 +3,8 @@ const ITEMS_MAX = 32;
 const DEPTH_MAX = 6;
 
 /**
- * Returns a few characters that distinguish different rows at the same position. Uses only the length,
- * beginning and end of each text: it runs for every row and must be much cheaper than parsing.
+ * Returns a short hash that distinguishes different rows at the same position. Uses only the length,
+ * beginning and end of each text, because it runs for every row and must be much cheaper than parsing.
  */
 export function markOf(value: unknown): string {
   return (mixed(value, 0x811c9dc5, 0) >>> 0).toString(36);

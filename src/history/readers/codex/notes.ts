@@ -19,7 +19,7 @@ export interface Notes {
   /** The offset at which the session's own rows begin, after the copied rows. */
   ownFromOffset: number | null;
   isFork: boolean;
-  /** Whether the file records when turns begin and end; old versions do not. */
+  /** Whether the file records when turns begin and end. Files of old versions do not. */
   hasTurns: boolean;
   /** Null when rows were skipped, because it is then unknown whether a turn is open. */
   turnOpen: boolean | null;
@@ -28,7 +28,7 @@ export interface Notes {
   turnHasPrompt: boolean;
   /** A row with the role `user` that is held back. The next rows show whether a person wrote it. */
   held: PendingPrompt | null;
-  /** The second record of the last prompt, which is still to come: its form, and the prompt's key. */
+  /** Prompts are recorded twice. This says which record of the last prompt is still to come, and its key. */
   awaited: { readonly what: "item" | "event"; readonly key: string } | null;
   open: OpenCall[];
   /** The newest call that ran code which may call the agent's tools (code mode). */

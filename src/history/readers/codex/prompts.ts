@@ -36,7 +36,7 @@ export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { i
   }
 }
 
-/** Takes an event with a prompt. The event confirms the prompt in the row before, or is its only record. */
+/** An event with a prompt confirms the row that is held back, repeats a prompt, or is its only record. */
 export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string): void {
   const { notes } = fold;
   const { held } = notes;
@@ -56,7 +56,7 @@ export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string
   notes.awaited = { what: "item", key };
 }
 
-/** Called when a different row follows: the row that was held back was not a prompt. */
+/** Called when no event confirms the row that is held back. The row is then added as injected text. */
 export function settle(fold: CodexFold): void {
   const { held } = fold.notes;
   if (held === null) return;
@@ -65,7 +65,7 @@ export function settle(fold: CodexFold): void {
   addInjected(fold, held, held.text);
 }
 
-/** Whether this is the second record of a prompt that was already given. */
+/** Whether this is the second record of a prompt that already has an entry. */
 function isAwaited({ notes: { awaited } }: CodexFold, what: "item" | "event", key: string): boolean {
   return awaited?.what === what && awaited.key === key;
 }
@@ -88,7 +88,7 @@ function foldPrompt(
   after(fold, "prompt", at);
 }
 
-/** Remembers the entry before a turn, at the turn's first prompt. */
+/** At a turn's first prompt, remembers the entry before the turn. A later rollback needs it. */
 function beginTurn(notes: CodexFold["notes"]): void {
   if (notes.turnHasPrompt) return;
   notes.turnsCut = pushBounded(notes.turns, notes.lastRef, TURNS_MAX) || notes.turnsCut;
@@ -100,7 +100,7 @@ const TURNS_MAX = 256;
 /** Adds a sub-agent's report as a callback, and any other injected text as a notice. */
 function addInjected(fold: CodexFold, { ref, at }: Pick<PendingPrompt, "ref" | "at">, text: string): void {
   const trimmed = text.trim();
-  // The record of the turn's end already says that the turn was aborted.
+  // The record of the turn's end says the same, so `<turn_aborted>` gets no entry.
   if (trimmed === "" || trimmed.startsWith("<turn_aborted>")) return;
   const report = notified(fold, trimmed, at);
   addEntryAt(fold, { ref, at }, report ? reported(report) : noticed(text));
@@ -118,7 +118,7 @@ function isUsers(kind: string): boolean {
 const INJECTED =
   /^\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|INSTRUCTIONS|skill|user_shell_command|turn_aborted|subagent_notification|hook_prompt|permissions|collaboration_mode|user_action|ide_context|recommended_plugins|additional_context|internal_context)[\s>_-])/u;
 
-/** Takes a message between sessions, from versions in which sub-agents have mail. */
+/** Adds a message from another session. Only versions in which sub-agents have mail write such messages. */
 export function foldMail(
   fold: CodexFold,
   parsed: ParsedRow,

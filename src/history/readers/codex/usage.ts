@@ -1,7 +1,7 @@
 import { asCount, asObject, asText, type JsonObject } from "../../lines/value.ts";
 import type { CodexFold, Tokens } from "./notes.ts";
 
-/** Takes the running total. A fork continues the count of the session it was forked from. */
+/** Sets the usage: the running total, minus what the session had inherited when it was forked. */
 export function foldTokenCount({ facts, notes }: CodexFold, payload: JsonObject): void {
   const info = asObject(payload["info"]);
   const total = tokensOf(info?.["total_token_usage"]);
@@ -15,13 +15,13 @@ export function foldTokenCount({ facts, notes }: CodexFold, payload: JsonObject)
   Object.assign(facts.usage, { inputTokens: own.input, cachedTokens: own.cached, outputTokens: own.output });
 }
 
-/** Takes a copied row's running total, which another session used. It is subtracted from later totals. */
+/** Remembers a copied row's running total, to subtract this usage of another session from later totals. */
 export function foldCopiedCount({ notes }: CodexFold, payload: JsonObject): void {
   const total = tokensOf(asObject(payload["info"])?.["total_token_usage"]);
   if (total !== null) notes.base = total;
 }
 
-/** Newer versions record the usage of each answer. */
+/** Newer versions record the usage of each answer. These records replace the running total. */
 export function foldTokenRecord({ facts, notes }: CodexFold, payload: JsonObject): void {
   const used = tokensOf(payload["usage"]);
   if (used === null || asText(payload["thread_id"])?.toLowerCase() !== facts.id) return;

@@ -21,7 +21,7 @@ export interface FoldedCall {
   readonly isNews: boolean;
 }
 
-/** Takes a call, and its result if the call is over. The same record may come many times. */
+/** Adds a call, and its result if the call is over. Records repeat, so known calls are not added again. */
 export function foldToolCall(
   fold: GeminiFold,
   call: JsonObject,
@@ -40,7 +40,7 @@ export function foldToolCall(
   return { tool: asText(call["name"]) ?? "a tool", state, error, isNews };
 }
 
-/** Returns false when the call's entry was already given. */
+/** Adds the call's entry. Returns false when it was already added. */
 export function giveCall(fold: GeminiFold, call: JsonObject, at: number | null): boolean {
   const id = asText(call["id"]);
   if (id === null) return false;
@@ -48,14 +48,14 @@ export function giveCall(fold: GeminiFold, call: JsonObject, at: number | null):
   if (given.called) return false;
   given.called = true;
   fold.facts.toolUseCount += 1;
-  // Several messages may carry one call, so its refs are made from its id.
+  // The same call may be in several messages, so its refs are made from its id.
   addEntry(fold, { ref: `call:${id}`, author: "agent", ...callOf(call, fold.textMax), at });
   return true;
 }
 
 /**
- * Returns false when the result was already given. A result that was given without a text is given again when
- * its text is written.
+ * Adds the result's entry. Returns false when nothing is new. An entry that was added without a text is
+ * replaced when the text is known.
  */
 export function giveResult(
   fold: GeminiFold,

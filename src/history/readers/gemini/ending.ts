@@ -35,7 +35,7 @@ export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, 
   } else if (last?.state === "error") {
     setEnding(fold, { ...failedCall(last.error), at });
   } else if (calls !== null || fold.facts.ending.kind !== "toolError") {
-    // A failed call is repeated for the model as a plain result. That repetition must not hide the failure.
+    // The model gets a failed call again as a plain result. That must not replace the ending `toolError`.
     setEnding(fold, { ...RESULTED, at });
   }
 }

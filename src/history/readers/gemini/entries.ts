@@ -10,7 +10,7 @@ export function addEntry(fold: GeminiFold, entry: Entry): void {
   pushEntry(fold, fold.facts, entry);
 }
 
-/** Gives an entry again, because the agent rewrote its text. */
+/** Adds a new version of an entry, because the agent rewrote its text. */
 export function replaceEntry(fold: GeminiFold, entry: Entry): void {
   const ref = `${entry.ref}~${markOf(entry.body.text)}`;
   pushEntry(fold, fold.facts, { ...entry, ref, replaces: entry.ref });

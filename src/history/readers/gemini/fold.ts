@@ -39,10 +39,10 @@ function foldPatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
 }
 
 /**
- * Takes the list of all messages that the model has from now on. Known messages that come after all listed
- * ones were taken back. Other known messages that are not listed stay: they were only reworded for the model
- * (compression) or moved into another message (calls). New messages in the list were written by Gemini CLI
- * itself.
+ * Folds a list of all messages that the model has from now on. Known messages after the last listed one were
+ * taken back. Other known messages that are not listed stay in the transcript: they were only reworded for
+ * the model (compression) or moved into another message (calls). New messages in the list were written by
+ * Gemini CLI itself.
  */
 function snapshot(fold: GeminiFold, list: readonly unknown[], offset: number): void {
   const { notes } = fold;
@@ -164,7 +164,7 @@ function foldUser(
   prompted(fold, step.at);
 }
 
-/** Returns the function that adds a new text or replaces a rewritten one, or null if the text is not new. */
+/** Returns `addEntry` for a new text, `replaceEntry` for a rewritten one, null for a known or empty one. */
 function giverOf(step: Step, text: string): typeof addEntry | null {
   const mark = markOf(text);
   const before = step.text;
@@ -245,7 +245,7 @@ function tokensOf(value: unknown): Tokens {
   };
 }
 
-/** Takes a message of Gemini CLI itself: `info`, `warning`, `error`. */
+/** Adds a message that Gemini CLI itself wrote: `info`, `warning` or `error`. */
 function foldNotice(fold: GeminiFold, message: JsonObject, step: Step): void {
   const { text } = readContent(message["content"]);
   const give = giverOf(step, text);

@@ -7,7 +7,7 @@ export interface Notes {
   /** The newest messages that are still part of the conversation, in order. */
   steps: Step[];
   isCut: boolean;
-  /** The newest calls whose entries were given. */
+  /** The newest calls for which entries were added. */
   calls: GivenCall[];
   lastRef: string | null;
   projectHash: string | null;
@@ -17,15 +17,15 @@ export interface Notes {
 /** One message, with the facts that are needed when it is rewritten, rewound, or repeated in a snapshot. */
 export interface Step {
   readonly id: string;
-  /** The newest entry after the message was folded. */
+  /** The ref of the newest entry when the message had been folded. */
   ref: string | null;
   kind: "prompt" | "answer" | "other";
   ending: Ending["kind"];
   at: number | null;
   readonly offset: number;
-  /** The mark of the message's text (see `markOf`); null until the text is folded. */
+  /** The `markOf` value of the message's text, to detect a rewrite; null until the text is folded. */
   text: string | null;
-  /** The mark of each of the message's thoughts. */
+  /** The `markOf` value of each of the message's thoughts. */
   thoughts: string[];
   tokens: Tokens;
 }
@@ -34,7 +34,7 @@ export interface GivenCall {
   readonly id: string;
   called: boolean;
   done: boolean;
-  /** The result was given, but had no text yet. */
+  /** The result's entry was added, but had no text yet. */
   isEmpty: boolean;
 }
 

@@ -6,9 +6,9 @@ import type { Extra } from "./layout.ts";
 import type { GeminiFold } from "./notes.ts";
 
 /**
- * Finds the working folder. The project's marker file is used first, then the folder that was named to the
- * model if its hash matches the project's hash, then a folder from the registry. If all of these fail, the
- * folder named to the model is used without a matching hash.
+ * Finds the working folder from the first of these that exists: the project's marker file; the folder that
+ * was named to the model, if its hash is the project's hash; the registry; the folder that was named to the
+ * model, whatever its hash.
  */
 export async function foldSidecars({ facts, notes, found }: GeminiFold): Promise<void> {
   const { project, parentId } = found.extra as Extra;

@@ -60,13 +60,13 @@ async function shapeOf(file: ByteFile): Promise<Shape | null> {
   return scan.hasList ? scan.shape : null;
 }
 
-/** Reads each byte once. Keeps only the nesting depth and whether it is inside a string. */
+/** Reads each byte once. Remembers the nesting depth, whether a string is open, and the list's offsets. */
 class Scan {
   readonly shape: Shape = { headEnd: -1, starts: [], ends: [], tailStart: -1 };
   #depth = 0;
   #isText = false;
   #isEscaped = false;
-  /** The last string at the object's top level, while it could be the list's name. */
+  /** The last string at the object's top level, or its beginning if it is too long to be the list's name. */
   #word = "";
   #comma = -1;
   #list: "before" | "in" | "after" = "before";

@@ -7,7 +7,7 @@ import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 2000;
 
-/** Takes a call that starts a sub-agent, in its part's current state. */
+/** Adds a call that starts a sub-agent, with its result if there is one by now. */
 export function foldCall(facts: SessionFacts, data: JsonObject, at: number | null): void {
   const callId = asText(data["callID"]);
   if (callId === null || facts.calls.length >= CALLS_MAX) return;
@@ -38,7 +38,7 @@ export function movedOn(facts: SessionFacts): void {
   for (const call of facts.calls) if (call.result === null) call.movedOn = true;
 }
 
-/** Takes a message to the session about a background sub-agent. */
+/** Records the state of a background sub-agent, from a message that the session got. */
 export function reportTag(facts: SessionFacts, tag: TaskTag, at: number | null): void {
   const state = STATES[tag.state];
   const error = shortText(tag.error, ERROR_MAX);

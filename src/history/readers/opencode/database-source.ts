@@ -86,7 +86,7 @@ interface Listed {
   readonly rowids: Float64Array;
 }
 
-/** No real session has this many messages. Their ids take about 14 MB. */
+/** No real session has this many messages. This many ids take about 14 MB of memory. */
 const MESSAGES_MAX = 250_000;
 
 function listMessages({ message }: Tables, sessionId: string): Listed {
@@ -120,7 +120,7 @@ function sessionIn({ session }: Tables, id: string, rowid: number | null): Sessi
   return null;
 }
 
-/** A longer text is left out, because the list reads the row of every session. */
+/** Longer texts are left out to save memory, because the list of sessions reads every session's row. */
 const SESSION_TEXT_BYTES_MAX = 64 * 1024;
 
 export function sessionOf(row: NamedRow): SessionRecord {

@@ -363,9 +363,7 @@ function parsed(text: string): Record<string, unknown> | null {
   }
 }
 
-/**
- * Keeps only values that SQLite can store. A column that was damaged to any other value keeps its old value.
- */
+/** Keeps only strings, numbers and `data`. A column that was damaged to another type keeps its old value. */
 function onlyStorable(row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(row).filter(

@@ -62,7 +62,7 @@ interface Placed extends Drawn {
   readonly from: number;
 }
 
-/** Returns the ref of the call, for the call itself and for its result. */
+/** Returns the ref of a call, given the entry of the call or of its result. */
 function callOf(placed: Placed | undefined): string {
   return placed?.entry.ref.replace(RESULT, "") ?? "";
 }
@@ -72,8 +72,8 @@ const RESULT = "#result";
 function drawPart(message: Message, part: Part, drawing: Drawing): Drawn | null {
   const isUser = message.data["role"] === "user";
   const isFinal = drawing.isClosed || isUser || isOver(message) || isPartDone(part);
-  // An unfinished text may still be empty. It gets an entry all the same, so that the entries after it are
-  // held back.
+  // An unfinished text may still be empty. It gets an entry that is not final, so that the entries after it
+  // are held back.
   const made =
     (isUser ? saidByUser : saidByAgent)({ message, part, drawing }) ?? (isFinal ? null : noticed(""));
   if (made === null) return null;
@@ -145,7 +145,7 @@ function messageIn(error: JsonObject | null): string | null {
   return asText(asObject(error?.["data"])?.["message"]) ?? asText(error?.["message"]);
 }
 
-/** Uses only the call's input, because the input is the same before and after the call ran. */
+/** Uses only the call's input, so that the entry is the same before and after the call ran. */
 function called(data: JsonObject, textMax: number): NewEntry {
   const tool = asText(data["tool"]) ?? "a tool";
   const input = asObject(asObject(data["state"])?.["input"]) ?? {};

@@ -8,7 +8,7 @@ import { type Message, type Part, type SessionRecord, timesOf } from "./source.t
 import { readTaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/fence.ts";
 
-/** Takes the session's own record, which can change at any time and is thus read again for each batch. */
+/** Sets the facts from the session's own record. It can change at any time, so each batch reads it again. */
 export function foldSession(facts: SessionFacts, session: SessionRecord): void {
   facts.cwd = session.directory ?? facts.cwd;
   facts.agentVersion = session.version ?? facts.agentVersion;
@@ -77,7 +77,7 @@ function foldTool(facts: SessionFacts, part: Part, at: number | null): void {
   if (part.data["tool"] === "task") foldCall(facts, part.data, part.createdAt ?? at);
 }
 
-/** OpenCode counts cached and reasoning tokens separately. */
+/** OpenCode counts cache writes and reasoning separately. Here they count as input and output tokens. */
 function countUsage({ usage }: SessionFacts, data: JsonObject): void {
   const tokens = asObject(data["tokens"]) ?? {};
   const cache = asObject(tokens["cache"]) ?? {};

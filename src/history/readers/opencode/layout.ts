@@ -9,7 +9,7 @@ import { treeSession } from "./tree-source.ts";
 
 export const FORMAT = "opencode";
 
-/** The data folder, and the database that an environment variable names. */
+/** Returns the data folder and, if `OPENCODE_DB` is set, the database that it names. */
 export function roots({ home, env }: UserHome): string[] {
   const data = join(env["XDG_DATA_HOME"] || join(home, ".local/share"), "opencode");
   const named = env["OPENCODE_DB"];
@@ -76,7 +76,7 @@ function foundOf(
   return { format: FORMAT, root, path, id, rootKey, isSubagent: parentId !== null, extra };
 }
 
-/** Returns the root session's id as far as parents are known. Stops at the first repeated id of a cycle. */
+/** Follows the known parents and returns the topmost id. Stops where the parents form a cycle. */
 export function topOf(
   { id, parentId }: { id: string; parentId: string | null },
   seen: ReadonlyMap<string, { readonly parentId: string | null }>,

@@ -32,8 +32,8 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
 let seesAll = false;
 
 /**
- * Whether a closed database proves that no process works on its sessions. It does not if some process cannot
- * be inspected, or if the version has no database.
+ * Whether a database that is not seen open proves that no process works on its sessions. It does not if some
+ * process cannot be inspected, or if this version has no database.
  */
 export function listsHolders(version: string | null): boolean {
   return seesAll && isVersionAtLeast(version, [1, 16]);

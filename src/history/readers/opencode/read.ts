@@ -26,9 +26,9 @@ const BATCH_BYTES = 1024 * 1024;
 const TRIES_MAX = 8;
 
 /**
- * Messages before the last answer are closed: the agent no longer writes to them, and they are read once. The
- * last answer and everything after it are open: they are read each time, and an entry is given as soon as it
- * and all entries before it are final.
+ * Messages before the last answer are closed: the agent no longer writes to them, so they are read once. The
+ * last answer and everything after it are open: they are read each time. One of their entries is yielded as
+ * soon as it and all entries before it are final.
  */
 interface Position {
   readonly closedId: string | null;
@@ -38,9 +38,9 @@ interface Position {
 
 interface Notes {
   readonly closed: SessionFacts;
-  /** The refs of entries and the names of bad lines that were already given for open messages. */
+  /** What was already yielded for open messages: the refs of entries and the names of bad records. */
   readonly given: readonly string[];
-  /** The message to which the session was reverted. It and everything after it are left behind. */
+  /** The message to which the session was reverted. This message and all later ones count as removed. */
   readonly revertId: string | null;
 }
 
@@ -274,10 +274,10 @@ async function firstOpen(source: Source, ids: readonly string[]): Promise<number
   return first;
 }
 
-/** At most this many messages are open, even if none is an answer, because one batch reads all of them. */
+/** At most this many of the last messages count as open, because one batch reads all open messages. */
 const OPEN_MAX = 1000;
 
-/** Returns the entries that a revert left behind. OpenCode keeps reverted messages until the next prompt. */
+/** Returns the range of entries that a revert removed. Their messages are stored until the next prompt. */
 async function leftBehindBy(
   source: Source,
   { revertId }: SessionRecord,

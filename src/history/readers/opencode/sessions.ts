@@ -12,7 +12,7 @@ export interface Seen {
   count: number;
   lastId: string;
   lastRowid: number;
-  /** Its latest message is a finished answer, which gets no more parts. */
+  /** The session's latest message is a finished answer, which gets no more parts. */
   isFinished: boolean;
   /** The number of parts of an unfinished latest message, and when they were last written. */
   parts: string;

@@ -12,7 +12,7 @@ export interface SessionRecord {
   /** The agent in OpenCode's sense: the kind of sub-agent. */
   readonly agent: string | null;
   readonly createdAt: number | null;
-  /** The message to which the session was reverted, while the revert can be undone. */
+  /** The message to which the session was reverted. Set only while the revert can be undone. */
   readonly revertId: string | null;
 }
 
@@ -76,7 +76,7 @@ export class PartBudget {
     this.#bytesMax = recordBytesMax;
   }
 
-  /** A part that is too long by itself uses no budget, because it is skipped. */
+  /** A part that alone exceeds the budget is skipped, so its bytes are not counted. */
   hasRoom(bytes: number): boolean {
     this.#count += 1;
     if (bytes <= this.#bytesMax) this.#bytes += bytes;

@@ -75,7 +75,7 @@ interface Reading {
 async function partsOf(folder: string, { read, bad, held }: Reading): Promise<Part[]> {
   const parts: Part[] = [];
   for (const id of await namesIn(folder)) {
-    // A missing file uses no budget, and `read` reports it.
+    // A missing file counts as 0 bytes here; `read` then reports that it is missing.
     const file = await stat(join(folder, `${id}.json`)).catch(() => null);
     if (!held.hasRoom(file?.size ?? 0)) {
       bad.push(badRecord(basename(folder), held.why(id)));

@@ -42,7 +42,7 @@ function perhaps(term: Term): string {
   return `(${surely(term)} | ((${many.join(" | ")}) & ${written(term).join(" & ")}))`;
 }
 
-/** Words contain neither quotes nor backslashes. */
+/** Words contain neither quotes nor backslashes, so they need no escaping. */
 function written({ words, isPrefix }: Term): string[] {
   const last = words.length - 1;
   return words.map((word, at) => `'${word}'${isPrefix && at === last ? ":*" : ""}`);

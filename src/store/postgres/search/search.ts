@@ -86,8 +86,8 @@ export class Searches {
 
 function sourceOver(client: pg.ClientBase, { visible }: EntrySearch, deadline: number): SearchDatabase {
   let yieldedAt = performance.now();
-  // An unnamed statement is planned for its actual parameters: the best plan depends on how common the words
-  // are.
+  // The statement has no name, so that PostgreSQL plans it for its actual parameters. The best plan depends
+  // on how common the words are.
   const all = async (statement: Sql): Promise<Row[]> => {
     const text = numbered(statement.text);
     const values = [...statement.params];
@@ -160,7 +160,7 @@ function wide(number: unknown): string {
   return String(number).padStart(15, "0");
 }
 
-/** A position may come from a caller's cursor: an invalid one matches no entry. */
+/** A position may come from a caller's cursor and be invalid. It then matches no entry. */
 function keyOf(position: string): { at: number; sessionId: string; index: number } {
   const [, at = 0, sessionId = "", index = 0] =
     /^(\d{1,15})\/([\da-f-]{1,40})\/(\d{1,15})$/.exec(position) ?? [];

@@ -108,8 +108,8 @@ export class FullSeconds {
 const FULL_MAX = 20_000;
 
 /**
- * Returns a free index number for each entry, in order of time. Call it in the write lane; otherwise another
- * write may take the same number.
+ * Returns a free index number for each entry, from the entry's second or a later one. Call it in the write
+ * lane; otherwise another write may take the same number.
  */
 export async function docsFor(
   q: Query,

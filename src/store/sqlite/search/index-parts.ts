@@ -11,8 +11,8 @@ const FEW = 2;
 
 /**
  * Merges parts of the index for some milliseconds. Returns false when nothing is left to merge. Without this
- * FTS5 would merge in the middle of a write. A search looks into every part, so in quiet moments parts are
- * also merged in smaller groups.
+ * FTS5 would merge in the middle of a write. A search looks into every part, so fewer parts make it faster:
+ * in quiet moments even two parts of similar size are merged.
  */
 export async function mergeParts(
   q: Query,

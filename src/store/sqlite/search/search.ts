@@ -126,7 +126,7 @@ export class Searches {
   }
 
   #start(): void {
-    // The published package is compiled to `.js`, but the compiler rewrites the extension only in imports.
+    // The published package is compiled to `.js`, but the compiler does not rewrite the extension in a URL.
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const threads = process.getBuiltinModule("node:worker_threads");
     const worker = new threads.Worker(new URL(`./worker.${extension}`, import.meta.url), {

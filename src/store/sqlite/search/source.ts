@@ -60,7 +60,7 @@ function either(terms: readonly Term[]): string {
 /** A word that no entry contains. */
 const NOTHING = '"\ue0ff"';
 
-/** Words contain neither quotes nor any other FTS5 syntax. */
+/** Words contain neither quotes nor any other FTS5 syntax, so they need no escaping. */
 function quoted({ words, isPrefix }: Term): string {
   return `"${words.join(" ")}"${isPrefix ? "*" : ""}`;
 }

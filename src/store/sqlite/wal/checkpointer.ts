@@ -9,15 +9,15 @@ const WORTH_BYTES = 4 * 1024 * 1024;
 const TRUNCATE_BYTES = 64 * 1024 * 1024;
 /** A log of any size is emptied after this long without a commit. */
 const IDLE_MS = 1_000;
-/** A log is emptied at most this long after it began to grow: it may hold text that was redacted since. */
+/** The log is emptied this long after it began to grow, because it may hold text that was redacted since. */
 const GROWING_MS = 30_000;
 
 /**
  * Keeps the write-ahead log short without blocking the event loop. The worker thread starts when there is
  * work, and keeps the process alive only while something waits for its answer. While writes continue, the log
  * can be copied into the database but not emptied. So writers are paused briefly to empty it: when the log is
- * long, when it is idle, and when it has grown for too long. An empty log holds neither the only copy of a
- * commit nor text that has been redacted since.
+ * long, when there was no commit for a while, and when it has grown for too long. An empty log holds neither
+ * the only copy of a commit nor text that has been redacted since.
  */
 export class WalCheckpointer {
   readonly #path: string;
@@ -120,7 +120,7 @@ export class WalCheckpointer {
   }
 
   #start(): Worker {
-    // The published package is compiled to `.js`, but the compiler rewrites the extension only in imports.
+    // The published package is compiled to `.js`, but the compiler does not rewrite the extension in a URL.
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const threads = process.getBuiltinModule("node:worker_threads");
     const worker = new threads.Worker(new URL(`./checkpoint-worker.${extension}`, import.meta.url), {

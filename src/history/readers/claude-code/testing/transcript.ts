@@ -37,7 +37,7 @@ export class Transcript {
     return this.#last ?? "";
   }
 
-  /** `fields` override the fields that every row has. */
+  /** `fields` replace the default fields of a row. */
   row(type: string, fields: Fields): this {
     const agent = this.envelope["agentId"] ?? "";
     const uuid = `${this.sessionId}${String(agent)}-${this.rows.length}`;
@@ -47,7 +47,7 @@ export class Transcript {
     return this;
   }
 
-  /** Adds a row outside the graph. */
+  /** Adds these fields as a row, without the id and the parent that other rows get. */
   beside(fields: Fields): this {
     this.rows.push(fields);
     return this;
@@ -130,7 +130,7 @@ export class Transcript {
   }
 }
 
-/** A session, its sub-agents, and the paths of their files. */
+/** The ids of a session and its sub-agents, and the paths of their files. */
 export const S = "11111111-1111-4111-8111-111111111111";
 export const A = "a0000000000000001";
 export const B = "a0000000000000002";

@@ -63,7 +63,7 @@ export async function basePath(path: string, { rolloutId }: HistoryBase): Promis
   return found === undefined ? null : join(found.folder, found.name);
 }
 
-/** Files are stored by the local date of their start, and their ids contain that time. */
+/** A file's folder is its local start date. The id has the UTC time, so the days beside it are likely too. */
 function likelyFolders(root: string, rolloutId: string): string[] {
   const time = timeIn(rolloutId);
   if (time === null) return [];
@@ -85,7 +85,7 @@ function rootOf(path: string): string | null {
 export interface Stretch {
   readonly file: ByteFile;
   readonly start: number;
-  /** Null means the end of the file, and is allowed only in the last stretch. */
+  /** Null means the end of the file. Only the last stretch (range of bytes) may have null. */
   readonly end: number | null;
 }
 

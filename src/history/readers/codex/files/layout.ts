@@ -29,9 +29,9 @@ const DEPTH_MAX = 4;
 
 /**
  * Finds every session below `sessions` and `archived_sessions`, and yields one file for each. If a session
- * has a plain and a compressed file, the plain one is used, because Codex unpacks a session before it
- * continues it. After a rollback to an earlier point, the newest file is used. It records how much of the
- * older file it continues.
+ * has a plain and a compressed file, the plain one is used: Codex unpacks a session before continuing it, so
+ * the plain file is newer. A session that was rolled back to an earlier point has several files, and the
+ * newest is used. That file records how much of the older file it continues.
  */
 export async function* discover(scan: Scan): AsyncGenerator<FoundSession> {
   const files = await rolloutFiles(scan);

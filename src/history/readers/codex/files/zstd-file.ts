@@ -6,11 +6,11 @@ import { type ByteFile, openBytes } from "../../../lines/byte-file.ts";
 
 /** How much unpacked data is kept, so reading a little further back does not restart the unpacking. */
 const KEEP_BYTES = 8 * 1024 * 1024;
-/** Larger than Node's default, because each step waits for another thread. */
+/** Larger than Node's default: each step waits for another thread, so fewer steps are faster. */
 const STEP_BYTES = 512 * 1024;
 /** No real session is this long. The limit keeps a decompression bomb from being unpacked to its end. */
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024 * 1024;
-/** Stands for the rest of a damaged file; it is counted as a bad line. */
+/** This line replaces the rest of a damaged file. It is not JSON, so it is counted as a bad line. */
 const BROKEN = Buffer.from("\n[the compressed file is broken here]\n");
 
 /**
@@ -57,7 +57,7 @@ class Unpacking {
   #kept: Buffer[] = [];
   #start = 0;
   #end = 0;
-  /** Known once the file has been unpacked to its end. */
+  /** 0 until the file has been unpacked to its end. */
   sizeBytes = 0;
 
   constructor(name: string, path: string) {
@@ -92,7 +92,7 @@ class Unpacking {
       if (this.#end > UNPACKED_BYTES_MAX) throw new Error("it is too large");
       this.#isOver = chunk === null;
     } catch {
-      // The damage is marked in the bytes themselves, and the mark is counted as a bad line.
+      // `BROKEN` replaces the damaged rest, and is counted as a bad line.
       chunk = BROKEN;
       this.#isOver = true;
     }

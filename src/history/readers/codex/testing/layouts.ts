@@ -124,7 +124,7 @@ async function layMail(root: string): Promise<void> {
   ]);
 }
 
-/** Writes sub-agents that code started: the file does not contain the spawn calls themselves. */
+/** Writes a session whose code started sub-agents. Its file does not contain the spawn calls. */
 async function layCode(root: string): Promise<void> {
   const { code, coded, coded2 } = IDS;
   const completed = (second: number, fields: Row): Row =>

@@ -28,7 +28,7 @@ CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, data TEXT N
 CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT NOT NULL, data TEXT NOT NULL);
 `;
 
-/** Writes to a database as OpenCode does. Columns that the table does not have are left out. */
+/** Writes rows to a database as OpenCode does. Leaves out fields for which the table has no column. */
 export class Writer {
   readonly sql: DatabaseSync;
   #second = 0;
@@ -37,7 +37,7 @@ export class Writer {
   constructor(path: string, schema = SCHEMA) {
     this.sql = new DatabaseSync(path);
     this.sql.exec(`PRAGMA synchronous=OFF; PRAGMA foreign_keys=OFF; ${schema}`);
-    // In an existing database, new rows come after the existing ones.
+    // An empty schema means an existing database: the ids of new rows must sort after its own.
     if (schema === "") this.#count = 1000;
   }
 
@@ -126,7 +126,7 @@ export class Writer {
     return this.message(sessionId, data, text === "" ? [] : [{ type: "text", text }]);
   }
 
-  /** Adds an answer with a call that starts a sub-agent. */
+  /** Adds a message of the agent with a tool call that starts a sub-agent. */
   task(sessionId: string, callID: string, state: Fields, fields: Fields = {}): string {
     const times = { start: this.now(), end: this.now() };
     const input = { description: `work ${callID}`, prompt: `Do ${callID}`, subagent_type: "general" };
@@ -183,7 +183,7 @@ export function* replay(writer: Writer): Generator<string> {
   }
 }
 
-/** Writes the same sessions as a tree of files. */
+/** Writes the sessions of the writer's database as a tree of files, as older versions of OpenCode did. */
 export async function layTree(root: string, writer: Writer): Promise<void> {
   const put = async (path: string, value: unknown): Promise<void> => {
     const file = join(root, "storage", `${path}.json`);
@@ -226,10 +226,7 @@ export interface ReadOne {
   readonly reading: Reading;
 }
 
-/**
- * Reads everything below a root, and returns it by session id. Continues from `earlier` where a session is in
- * it.
- */
+/** Returns all sessions below a root, by session id. A session in `earlier` is read on from there. */
 export async function readRoot(
   root: string,
   earlier?: ReadonlyMap<string, ReadOne>,
