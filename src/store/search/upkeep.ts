@@ -146,7 +146,11 @@ export class IndexUpkeep {
       if (indexed > 0) this.grown();
       return indexed;
     });
-    if (count > 0) this.#isBehind = true;
+    if (count > 0) {
+      this.#isBehind = true;
+      // The parts are merged in a quiet moment, not right after the last entry was indexed.
+      this.#tidyAt = performance.now() + QUIET_MS;
+    }
     this.#slice = tookMs > indexMs ? Math.max(1, this.#slice >> 1) : Math.min(SLICE_MAX, this.#slice + 1);
     this.#indexAt = performance.now() + (isAlone ? PAUSE_ALONE_MS : PAUSE_MS);
   }
