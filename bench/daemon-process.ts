@@ -22,7 +22,7 @@ export class DaemonProcess {
   readonly #paths: Paths;
   readonly #child: ChildProcess;
   readonly #port: number;
-  /** Resolves when as many turns have begun as the option `tellTurns` of `start` says. */
+  /** Resolves when `tellTurns` turns have begun; `tellTurns` is an option of `start`. */
   readonly begun: Promise<unknown>;
   readonly #tokens = new Map<string, PromiseWithResolvers<string>>();
 

@@ -41,7 +41,7 @@ function forgetful(driver: Driver): Driver {
   };
 }
 
-/** A low limit of running turns keeps spawned children waiting, so that only the spawn is measured. */
+/** A low limit on running turns keeps spawned children waiting, so that only the spawn is measured. */
 function turnsMax(value: string | undefined): Partial<Pick<Config, "limits">> {
   return value === undefined ? {} : { limits: { ...benchConfig().limits, turnsMax: Number(value) } };
 }

@@ -7,7 +7,7 @@ import { median, percentile, ratio, timeMs } from "./sample.ts";
 
 const ROUNDS = 40;
 const WARM = 10;
-/** The default limit of children per parent. Half are spawned over MCP, half over HTTP. */
+/** Children per parent: the default limit. Half of them are spawned over MCP, half over HTTP. */
 const CHILDREN = 8;
 const PROMPT = "Look at the tests and report what is missing.";
 /**
@@ -17,9 +17,9 @@ const PROMPT = "Look at the tests and report what is missing.";
 const INHERIT = "none";
 
 /**
- * Measures the same spawn over MCP and over HTTP, alternately, until the whole reply has arrived. Each
- * interface keeps one connection open. Only the parent's turn may run: its children wait, so that only the
- * spawn is measured.
+ * Measures the same spawn over MCP and over HTTP, alternately, from the request until the whole reply has
+ * arrived. Each interface keeps one connection open. Only the parent's turn may run. Its children wait, so
+ * that their work does not disturb the measurement.
  */
 export const mcpSpawn: Measurement = {
   name: "mcp-spawn",

@@ -1,4 +1,4 @@
-/** One line of the table. A row without a goal is only reported: it cannot fail. */
+/** One row of the table of results. A row without a goal is only reported and cannot fail. */
 export interface Row {
   readonly what: string;
   readonly value: number;
@@ -15,7 +15,7 @@ export interface Goal {
   readonly value: number;
 }
 
-/** One measurement; each file of this folder defines one. Its figures can be compared only within one run. */
+/** One measurement; each file in this folder defines one. Figures of different runs cannot be compared. */
 export interface Measurement {
   readonly name: string;
   /** Returns the reason why this machine cannot run the measurement, or false if it can. */

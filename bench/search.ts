@@ -77,7 +77,7 @@ function open(database: string): Promise<Store> {
   return openStore({ config: benchConfig(), paths: { database }, boot: randomUUID(), log: silentLog });
 }
 
-/** Writes the same turns alternately into the full store and into one with a hundredth of the entries. */
+/** Writes entries alternately into the full store and into a store with a hundredth of its entries. */
 async function appending(full: Store, corpus: Corpus, paths: Paths): Promise<Row> {
   const folder = path.join(paths.home, "begun");
   const begun = await open(path.join(folder, "kinfold.db"));

@@ -11,8 +11,8 @@ export interface ContractSource extends Readonly<Record<string, unknown>> {
 
 /**
  * Returns one hash over everything that crosses a boundary: operations, refusals, events, every record and
- * the configuration. Rewording prose (summaries, descriptions, texts of refusals) does not change it, nor do
- * fields of the operation table that only the daemon uses.
+ * the configuration. Rewording prose (summaries, descriptions, texts of refusals) does not change the hash.
+ * Changing a field of the operation table that only the daemon uses does not either.
  */
 export function contractHash(source: ContractSource = contract): string {
   const records = Object.entries(source).flatMap(([name, value]) =>

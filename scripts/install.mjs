@@ -93,8 +93,8 @@ function bundledNode(root) {
 async function npmCi(root) {
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
-  // If npm started us, runs that npm with its Node, else the npm on the PATH. Does not look for npm in
-  // `node_modules`, because `npm ci` is about to delete that folder.
+  // If npm started us, runs that npm with its Node; otherwise runs the npm on the PATH. Does not look for npm
+  // in `node_modules`, because `npm ci` is about to delete that folder.
   const own = npm !== undefined && /^npm(-cli)?\.c?js$/.test(basename(npm)) && existsSync(npm);
   const [command, words] = own ? [node ?? process.execPath, [npm, ...args]] : ["npm", args];
   const code = await new Promise((done) => {

@@ -11,7 +11,7 @@ import { reportStatements } from "./walk/statements.ts";
 /** The folders between which changes are counted, here called rooms. A sub-folder is part of its room. */
 const ROOMS: readonly string[] = ["server", "operations", "kernel", "engine", "drivers"];
 const LIMITS: Readonly<Record<string, number>> = { files: 105, changes: 70 };
-/** The first spawn also loads modules and is not counted. The shortest of the others is printed. */
+/** Number of spawns. The first also loads modules and is not counted. The shortest of the rest is printed. */
 const WALKS = 8;
 
 const { values: options } = parseArgs({

@@ -3,7 +3,7 @@ import path from "node:path";
 import { redact } from "./secrets/redact.ts";
 import { redactNamed } from "./secrets/redact-deep.ts";
 
-/** The daemon's log. Daemon code never uses `console`: the log is a file that a person reads later. */
+/** The daemon's log. Daemon code writes to this log and never uses `console`. */
 export interface Log {
   debug(data: object, text: string): void;
   info(data: object, text: string): void;
@@ -73,7 +73,7 @@ function json(said: Said): string {
   }
 }
 
-/** Redacts secrets. A value can also be a secret because of its name, `key`. */
+/** Redacts secrets. A string may be a secret because of its content or because of its name, `key`. */
 function shown(key: string, value: unknown): unknown {
   if (typeof value === "string") return redactNamed(key, value);
   if (typeof value === "bigint") return value.toString();

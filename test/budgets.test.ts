@@ -190,8 +190,8 @@ describe("a budget", () => {
     const slow = await childNamed(client, root.id, "slow");
     assert.ok(slow.effective.limits["minutes"]! <= 0.05);
     const sessions = await allQuiet(client, root.id);
-    // Checks only the first turn of each session. A later turn exists if a callback arrived after the parent
-    // had failed and opened another round.
+    // Checks only the first turn of each session. If a callback arrived after the parent had failed, it
+    // opened another round with a later turn.
     for (const { id } of sessions) {
       const first = (await client.turns({ id })).turns.at(-1)!;
       assert.equal(first.status, "failed");

@@ -143,8 +143,8 @@ async function sayEverything(client: Client, home: TestHome): Promise<string> {
   await answer(client, { action: "deny" });
   await allQuiet(client, asker.id);
   for (const group of inGroups(secretsOf("error"), 600)) {
-    // After a failure, queued messages stay in the inbox until a new one arrives. So each prompt is sent only
-    // when nothing is running.
+    // Messages that are queued when a turn fails stay in the inbox until a new one arrives. So each prompt is
+    // sent only after the failing turn before it has ended.
     await allQuiet(client, root.id);
     await client.prompt({ id: root.id, prompt: script(`fail ${group.replaceAll("\n", " ")}`) });
   }

@@ -27,7 +27,7 @@ function signal(home: TestHome, name: NodeJS.Signals): void {
   const isAgent = (command: string): boolean =>
     command.startsWith(process.execPath) && command.includes("sim/agent");
   const pids = home.agents().flatMap(({ pid, command }) => (isAgent(command) ? [pid] : []));
-  // A forked command has the agent's command line until its exec. Of such pids, the lowest is the agent's.
+  // Until its exec, a forked command has the agent's command line. The agent has the lowest of these pids.
   process.kill(Math.min(...pids), name);
 }
 

@@ -134,7 +134,7 @@ function withEvents(snapshot: View, events: readonly Event[]): View {
 }
 
 /**
- * Waits until the view equals the tables. Nothing new happens any more; only events in transit still arrive.
+ * Waits until the view equals the tables. No session works at this time; only events in transit still arrive.
  */
 async function converge(what: string, look: () => View, tables: View): Promise<void> {
   const isEqual = async (): Promise<boolean> => {
@@ -192,7 +192,7 @@ class TypedReader {
     }
   }
 
-  /** Cuts the connection some time after the response. */
+  /** Cuts the connection 50 to 300 ms after the response has begun. */
   async #fetch(input: Parameters<typeof fetch>[0], init: Parameters<typeof fetch>[1]): Promise<Response> {
     if (this.cuts >= TYPED_CUTS) return fetch(input, init);
     const cut = new AbortController();

@@ -31,8 +31,8 @@ for (const [name, scan] of Object.entries(SCANNERS)) {
 }
 
 /**
- * A live redactor holds back the end of the text. The length of that end must not grow with the text, so the
- * texts of this test are much longer.
+ * A live redactor holds back the end of the text. That end must not grow with the text. Only texts much
+ * longer than those above would show such growth.
  */
 test("takes time proportional to the text: redact of live text of megabytes", () => {
   const scan = (text: string): string => {
@@ -59,7 +59,7 @@ const SHAPES: readonly ((atom: string, length: number) => string)[] = [
 
 function least(scan: (text: string) => unknown, text: string): number {
   let least = Infinity;
-  // A scan that takes 250 ms or more is measured once.
+  // Measures up to three times, but only once if the scan takes 250 ms or more.
   for (let run = 0; run < 3 && (run === 0 || least < 250); run += 1)
     least = Math.min(
       least,

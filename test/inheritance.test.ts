@@ -38,8 +38,8 @@ function checkpoint(
 }
 
 async function midTurn(client: Client, home: TestHome): Promise<void> {
-  // This prompt contains all the words that the brief is searched for. The brief leaves the prompt out,
-  // because a checkpoint follows it.
+  // This prompt contains all the words that the test looks for in the brief. The brief itself leaves the
+  // prompt out, because a checkpoint follows it.
   const prompt = script(
     checkpoint("Half of it is done.", { constraints: { push: "Never push." } }),
     "say the first words",

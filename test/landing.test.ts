@@ -41,14 +41,14 @@ class Gated {
     openGate(this.folder, OPEN);
   }
 
-  /** Stops all agents and closes the gate, so that the next agent cannot finish its start. */
+  /** Restarts the daemon with the gate closed, so that no agent can finish its start. */
   async shut(options: Parameters<TestHome["start"]>[0] = {}): Promise<void> {
     await this.home.stop();
     rmSync(path.join(this.folder, OPEN));
     this.client = await this.home.start(options);
   }
 
-  /** Counts how often agents received a message, and how often with the repeat mark. */
+  /** Counts how often agents received a message, and how often it was marked as possibly repeated. */
   received(deliveryId: string): { times: number; marked: number } {
     const lines = readdirSync(this.folder)
       .filter((name) => name.endsWith(".jsonl"))

@@ -107,7 +107,7 @@ function isOpen(session: Session): boolean {
   return session.round === 1 && (session.status === "running" || session.status === "waiting");
 }
 
-/** Checks that every refused call names the limit and what to do instead. */
+/** Checks that every refusal names the limit and what to do instead. */
 async function checkTold(client: Client, sessions: readonly Session[]): Promise<void> {
   const refusals: string[] = [];
   for (const { id } of sessions) {
@@ -141,7 +141,7 @@ function checkSpend(root: Session): void {
   assert.ok(spent <= BUDGET_USD + CALL_USD * LIMITS.sessionsMax, `$${spent} was spent`);
 }
 
-/** Cancels the children, which frees the limits on open sessions. Checks that a spawn is still refused. */
+/** Cancels the children, so that none counts as open. Then budget or rate must still refuse a spawn. */
 async function checkEmpty(client: Client, rootId: string): Promise<void> {
   const { sessions } = await client.children({ id: rootId });
   for (const { id } of sessions) await client.cancel({ id });

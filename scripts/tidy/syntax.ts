@@ -109,7 +109,7 @@ function isConstant(node: Node | undefined): boolean {
   return isPrefixUnaryExpression(node) && isConstant(node.operand);
 }
 
-/** Whether a comment is above, inside or behind the statement (or object property) that contains a node. */
+/** Whether a comment is above, inside or after the statement (or object property) that contains a node. */
 function hasComment(node: Node, { text }: CodeFile, comment = /\/\/|\/\*/): boolean {
   let at = node;
   while (!holdsStatements(at.parent)) at = at.parent;
@@ -118,7 +118,7 @@ function hasComment(node: Node, { text }: CodeFile, comment = /\/\/|\/\*/): bool
   return comment.test(code + behind);
 }
 
-/** Matches strings: a `//` in one, as in a URL, does not begin a comment. */
+/** Matches strings. They are removed, so that a `//` inside a string (a URL) is not taken for a comment. */
 const STRING = /(["'`])(?:\\.|(?!\1)[^\\\n])*\1/g;
 
 function holdsStatements(node: Node): boolean {

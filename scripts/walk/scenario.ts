@@ -85,7 +85,7 @@ class Family {
   }
 }
 
-/** Resolves at the next commit, or after 100 ms, because the expected commit may be over already. */
+/** Resolves at the next commit, or after 100 ms, because the expected commit may already have happened. */
 async function nextCommit(store: Daemon["store"]): Promise<void> {
   const committed = Promise.withResolvers<void>();
   const off = store.onCommit(() => committed.resolve());

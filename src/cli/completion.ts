@@ -163,7 +163,7 @@ function fishValues(option: Named): string {
   return option.row.completes === undefined ? "-x " : "-r -F ";
 }
 
-/** Makes text safe inside single quotes and inside zsh's brackets and colons. */
+/** Makes text safe inside single quotes and inside zsh's `[…]` and colon-separated fields. */
 function escaped(text: string): string {
   return text.replaceAll("'", "’").replaceAll("[", "(").replaceAll("]", ")").replaceAll(":", "\\:");
 }

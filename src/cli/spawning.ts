@@ -52,7 +52,7 @@ export function spawnLine(spawned: SpawnOutput): string {
   return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
 }
 
-/** Formats the permission and the line, if any, that lowered it: `permission read-only (/src/a.yaml:1)`. */
+/** Formats the permission and, if a file lowered it, where: `permission read-only (/src/a.yaml:1)`. */
 export function permissionWords({ permission, loweredBy }: SpawnOutput["effective"]): string {
   const where = loweredBy?.["permission"];
   return `permission ${permission}${where === undefined ? "" : ` (${cleanLine(where)})`}`;

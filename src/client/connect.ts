@@ -30,7 +30,7 @@ type Method<N extends HttpOperationName> =
     ? (input?: AskOf<N>, options?: CallOptions) => Promise<OutputOf<N>>
     : (input: AskOf<N>, options?: CallOptions) => Promise<OutputOf<N>>;
 
-/** Each method rejects with a `Refusal`, or with `Unreachable` if nothing answers. */
+/** A method that fails rejects with a `Refusal`, or with `Unreachable` if nothing answers. */
 export type Client = { readonly [N in HttpOperationName]: Method<N> } & {
   /** Yields numbered events and live text. Reconnects after a failure and never repeats an event. */
   events(options?: EventsOptions): AsyncGenerator<FeedItem, void>;

@@ -28,7 +28,7 @@ const RETRY_MAX_MS = 5_000;
 /** The daemon sends a heartbeat every 15 s. A connection that misses three of them is dead. */
 const SILENCE_MAX_MS = 45_000;
 
-/** Resumes a lost connection. Ends only when the signal is aborted or the daemon refuses. */
+/** Yields feed items; reconnects if necessary. Ends only when the signal is aborted or the daemon refuses. */
 export async function* events(target: HttpTarget, options: EventsOptions): AsyncGenerator<FeedItem, void> {
   const state: State = { cursor: options.after ?? null, seen: new Map(), retryMs: RETRY_FIRST_MS };
   while (!isAborted(options.signal)) {
@@ -135,7 +135,7 @@ async function* messagesOf(response: Response, watch: Watch, url: string): Async
       yield* sse.push(decoder.decode(value, { stream: true }));
     }
   } finally {
-    // The body may already be broken. Cancelling it only frees the connection.
+    // Cancelling frees the connection. It fails if the body is already broken; that does not matter.
     await reader.cancel().catch((error: unknown) => error);
   }
 }

@@ -24,7 +24,7 @@ interface Ask {
   readonly signal?: AbortSignal;
 }
 
-/** The most attempts while the daemon is busy, and the longest pause between them before jitter is added. */
+/** Maximum number of attempts while the daemon is busy, and maximum pause between two, without jitter. */
 const BUSY_TRIES = 6;
 const BUSY_PAUSE_MAX_MS = 10_000;
 

@@ -20,8 +20,8 @@ const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 2_000;
 
 /**
- * Waits until the round has ended or the time is up (`timedOut`). Keeps waiting while the daemon restarts;
- * throws every other error.
+ * Waits until the round has ended or the time is up (`timedOut`). Retries errors that occur while the daemon
+ * restarts; throws every other error.
  */
 export async function waitFor(target: HttpTarget, id: string, options: WaitForOptions): Promise<WaitOutput> {
   const endsAt =

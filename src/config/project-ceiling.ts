@@ -35,7 +35,7 @@ export function projectFolders(folder: string): string[] {
   return folders;
 }
 
-/** Reads the limits for a session in this folder. The strictest value counts. */
+/** Reads the limits for a session in this folder. If files set different values, the strictest applies. */
 export async function readProjectCeiling(folder: string): Promise<ProjectCeiling> {
   const read = await Promise.all(projectFolders(folder).map((each) => readProject(each)));
   const problems = read.flatMap((each) => [...each.problems]);
@@ -111,7 +111,7 @@ function unusable(where: string, why: string): ReadFile {
 /** Anyone may have written a project's files, so each read has a limit. */
 const PROJECT_FILE_BYTES_MAX = 64 * 1024;
 const PROJECT_FILES_MAX = 100;
-/** The most entries of a folder to look at. */
+/** At most this many entries of a folder are looked at. */
 const ENTRIES_MAX = 1_000;
 
 export type ProjectFile =

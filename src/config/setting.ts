@@ -9,7 +9,7 @@ export interface Setting {
   readonly choices: readonly string[] | null;
   readonly description: string;
   readonly fallback: unknown;
-  /** `narrow`: a project's file may only make the setting stricter. `none`: it may not set it. */
+  /** `narrow`: a project's file may only make the setting stricter. `none`: the file may not set it. */
   readonly project: "narrow" | "none";
   /** Returns what is wrong with a value, or null. */
   check(value: unknown): string | null;

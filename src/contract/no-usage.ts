@@ -1,6 +1,6 @@
 import type { Usage } from "./session.ts";
 
-/** The usage before any work. It has its own file: the daemon starts without loading the schema files. */
+/** The usage before any work. It has its own file, so that the daemon can start without the schema files. */
 export const NO_USAGE: Readonly<Usage> = Object.freeze({
   inputTokens: 0,
   cachedTokens: 0,

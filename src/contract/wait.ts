@@ -9,7 +9,7 @@ export const WaitInput = z.strictObject({
   until: z.enum(["completion", "turn"]).default("completion"),
 });
 
-/** How a session's last round ended; `outcome` is null while the round is open. */
+/** The state of a session's latest round; `outcome` is null while the round is open. */
 export const WaitOutput = z.object({
   sessionId: z.string(),
   name: z.string().nullable(),

@@ -53,7 +53,7 @@ export function reserve(
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
 }
 
-/** Raises a used-up reservation by a small step, because other turns may need the rest of the budget. */
+/** Raises a used-up reservation only by a small step: other turns may need the rest of the budget. */
 export function extend(
   accounts: readonly Account[],
   turn: { readonly used: Record<Metered, number>; readonly floor: Record<Metered, number> },
@@ -151,7 +151,7 @@ export interface Meter {
   readonly isCut: boolean;
 }
 
-/** Returns the usage to book. If it is unknown, books the whole reservation, marked as estimated. */
+/** Returns the usage to book. If it is unknown, returns the whole reservation, marked as estimated. */
 export function book(meter: Meter, reserved: Amount, price: Price | null): Usage {
   const said = most(meter.reported, meter.metered);
   const known = priced(said, price);
@@ -227,7 +227,7 @@ export interface Asked {
   readonly to: number | null;
 }
 
-/** Returns a round's duration, minus the time in which a person was asked a question or the machine slept. */
+/** Returns a round's duration without the time when a question to a person was open or the machine slept. */
 export function workedMs(round: {
   readonly openedAt: number;
   readonly now: number;

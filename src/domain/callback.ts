@@ -62,7 +62,7 @@ export function renderCallback(
   return render(data, { ...context, next, reportBytesMax });
 }
 
-/** Renders a callback for the reply of `wait_session`: a longer report, but no advice what to do next. */
+/** Renders a callback for the reply of `wait_session`: a longer report, but no advice on what to do next. */
 export function renderBlock(
   data: CallbackData,
   context: CallbackContext,
@@ -120,7 +120,7 @@ export function messageLine(deliveryId: string): string {
   return `<!-- message:${deliveryId} -->`;
 }
 
-/** Returns the delivery ids in a text. An id counts only on its own line, which only the daemon writes. */
+/** Returns the delivery ids in a text. An id must be alone on its line; only the daemon writes such lines. */
 export function deliveryIdsIn(text: string): string[] {
   const lines = text.matchAll(/(?:^|\n)<!-- (?:trigger|message):([\w-]{1,64}) -->[ \t]*\r?(?=\n|$)/g);
   return [...new Set(Array.from(lines, (line) => line[1] ?? ""))];
@@ -131,7 +131,7 @@ export function withMessageLine(prompt: string, deliveryId: string): string {
   return `${prompt}${gap}${messageLine(deliveryId)}`;
 }
 
-/** Appends context for the reader to a prompt; the line with the delivery id stays last. */
+/** Appends context to a prompt. If the prompt ends with the line of its delivery id, that line stays last. */
 export function withPromptContext(prompt: string, context: string): string {
   const line = /\n<!-- message:[\w-]{1,64} -->$/.exec(prompt);
   if (line === null) return `${prompt}\n\n${context}`;
@@ -158,7 +158,7 @@ function renderInBatch({ data, deliveryId, repeated }: BatchItem): { text: strin
   return render(data, { deliveryId, repeated, next: nextStepInBatch(data), reportBytesMax });
 }
 
-/** The daemon writes the first lines, never the template. The template's output is escaped. */
+/** Writes the daemon's own lines, then the template's output, cleaned so that it cannot imitate them. */
 function render(data: CallbackData, rendering: Rendering): { text: string; notice: string | null } {
   const context = templateContext(data, rendering);
   const own = data.template === null ? null : renderTemplate(data.template, context);
@@ -225,7 +225,7 @@ function nameOf(data: CallbackData): string {
   return oneLine(data.childName) || data.childShortId;
 }
 
-/** A reason may be longer than other fields: it has our words and the agent's. Closes a cut quotation. */
+/** Returns the reason, longer than other fields because it may quote the agent. Closes a cut quotation. */
 function reasonOf(data: CallbackData): string {
   const reason = oneLine(data.reason ?? "", reasonMax).replace(/[.\s]+$/, "");
   if (reason === "") return "";
@@ -287,7 +287,7 @@ function notes(data: CallbackData): string[] {
   return lines;
 }
 
-/** The sentence prevents three common mistakes of parents: replying, spawning the work again, and polling. */
+/** Returns advice against three common mistakes of parents: replying, spawning the work again, polling. */
 function nextStep(data: CallbackData): string {
   if (data.outcome === "completed") return "No answer is needed. To give it more work, use tell_child.";
   if (data.outcome !== "failed") return nextStepInBatch(data);

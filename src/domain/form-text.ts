@@ -15,8 +15,8 @@ export function askedInForm(payload: Fields): string {
 }
 
 /**
- * Returns the answer to each question; if none has one, the text of the whole answer. For a plan, returns
- * only the verdict, because feedback is a separate message.
+ * Returns the answers to the questions. If no question has one, returns the text of the response. For a plan,
+ * returns only the verdict, because feedback is a separate message.
  */
 export function answeredInForm(
   payload: Fields,

@@ -14,11 +14,11 @@ export interface Constraint {
   readonly text: string;
 }
 
-/** The same input gives the same brief, byte for byte. */
+/** What a brief is made from. The same input gives the same brief, byte for byte. */
 export interface BriefInput {
   /** `brief`: all sections. `tail`: recent context only. `fork`: the child gets the conversation itself. */
   readonly mode: "brief" | "tail" | "fork";
-  /** Whose context it has. `parent`: a child gets its parent's. `self`: a session gets its own again. */
+  /** Whose context the brief has. `parent`: the parent's, for a child. `self`: the session's own, again. */
   readonly of: "parent" | "self";
   readonly title: string | null;
   readonly checkpoint: string | null;
@@ -30,9 +30,9 @@ export interface BriefInput {
   /** The constraints of the topmost ancestor come first. */
   readonly constraints: readonly Constraint[];
   readonly tailChars: number;
-  /** Id of the fences around tool output. Its authors do not know the id, so they cannot forge a fence. */
+  /** Id of the fences around tool output. The output's authors do not know it, so they can forge no fence. */
   readonly fenceId: string;
-  /** The tool call that returns older entries. `restCall` returns the rest of a section that was cut. */
+  /** Tool calls that the brief names: for entries older than it shows, and for the rest of a cut section. */
   readonly transcriptCall: string;
   readonly restCall: string;
 }
@@ -43,8 +43,8 @@ export interface Brief {
 }
 
 /**
- * Makes the brief, without a model; null if it would be empty. When room is short, constraints get it first,
- * then the checkpoint, the recent context and the entities. The text shows where something was cut.
+ * Makes the brief, without a model; null if it would be empty. When room is short, constraints are placed
+ * first, then the checkpoint, the recent context and the entities. The text shows where something was cut.
  */
 export function briefOf(input: BriefInput): Brief | null {
   const head = `${HEADINGS[input.of]}\n\n${title(input.title)}`;
@@ -129,8 +129,8 @@ export function filesNamed(entries: readonly Pick<BriefEntry, "kind" | "body">[]
 }
 
 /**
- * Returns the touched files, most often touched first, then those in `before`. A path inside the session's
- * folder is made relative to that folder.
+ * Returns the files in `counts`, most often touched first, then the files in `before`. A path inside the
+ * session's folder is made relative to that folder.
  */
 export function filesTouched(
   counts: ReadonlyMap<string, number>,

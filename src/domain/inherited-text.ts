@@ -29,7 +29,7 @@ export function inline(text: string): string {
   return asData(folded(visible(text)));
 }
 
-/** Starts prose on the label's line. Indents later lines, and all lines of data, deeper than any label. */
+/** Puts prose after the label, and data below it. Indents the lines below a label deeper than any label. */
 export function labelled({ label, body, form }: Label, fenceId: string): string {
   if (form === undefined) return `  ${label}`;
   const below = body.replace(/\n(?=.)/g, "\n    ");
@@ -64,7 +64,7 @@ function escaped(text: string): string {
   return text.replace(OUR_LINE, String.raw`$1\$2`).replace(BARE_AT, String.raw`\@`);
 }
 
-/** Reads at most this many times `charsMax`: more than is shown, because cleaning removes characters. */
+/** `asData` reads up to this many times the characters it shows, because cleaning removes some of them. */
 const READ_AHEAD = 4;
 /** A shorter remainder is not worth showing. */
 const LEAST = 40;

@@ -18,7 +18,7 @@ const BY_TOOL: TakenMessage = { ...BY_PROMPT, carrier: "tool" };
 const WORK = ["prompt", "tell"] as const;
 const INFORMATION = ["callback", "answer", "trigger", "notice"] as const;
 
-/** Columns: the event, the facts (two columns), how work must land, and how information must land. */
+/** Columns: what happened, a message's facts, changes to them, how work and how information must land. */
 const TABLE: readonly (readonly [string, TakenMessage, Partial<TakenMessage>, Landing, Landing])[] = [
   ["the agent answered its prompt", BY_PROMPT, { reach: "answered" }, "landed", "landed"],
   ["stopped, and the agent answered", BY_PROMPT, { reach: "answered", isStopped: true }, "landed", "landed"],

@@ -44,7 +44,7 @@ export function landingOf(message: TakenMessage): Landing {
   }
 }
 
-/** Work must be done once; information may be sent again, marked as repeated. */
+/** Whether a message is work, which must be done only once. Information may be sent again. */
 export function isWork(kind: string): boolean {
   return kind === "prompt" || kind === "tell";
 }
@@ -55,7 +55,7 @@ function ofPrompt(message: TakenMessage): Landing {
   return message.inRecord === false ? unsent(message) : undecided(message);
 }
 
-/** An acknowledgement alone proves nothing: the agent may die before it reads the message. */
+/** An acknowledgement counts only if the agent also replied: it may die before it reads the message. */
 function ofSteer(message: TakenMessage): Landing {
   if (message.reach === "answered") return message.isAcknowledged ? "landed" : "repeated";
   return message.inRecord === false ? unsent(message) : undecided(message);

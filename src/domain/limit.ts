@@ -22,7 +22,7 @@ export interface LimitRefusal {
   readonly details: Record<string, unknown>;
 }
 
-/** Lowers each limit to its value in `counts`; never raises one. */
+/** Lowers each limit to its value in `counts` if that value is smaller. */
 export function lowered<L extends Partial<Limits>>(limits: L, counts: Partial<Limits> | undefined): L {
   const least = Object.entries(counts ?? {}).map(([key, value]) => [
     key,

@@ -10,7 +10,7 @@ export function isLooser(mode: Permission, than: Permission): boolean {
 /** The loosest mode a session may have, and who set that limit. */
 export interface Ceiling {
   readonly mode: Permission;
-  /** The words for it in a refusal: "your own", "the API key's". */
+  /** Whose limit it is, as a refusal says it: "your own", "the API key's". */
   readonly whose: string;
 }
 
@@ -53,7 +53,7 @@ export function ownToolsOf<L extends readonly string[] | null>(list: L): L | str
   return list === null ? list : list.filter((name) => !isOurs(name));
 }
 
-/** Returns the tools a session may not call. If `spawn_session` is one, so are all tools that spawn. */
+/** Returns Kinfold's tools that a session may not call. Without `spawn_session`, it cannot spawn at all. */
 export function withheldFrom(lists: Lists): string[] {
   const withheld = [...OURS].filter((name) => !mayCall(lists, name));
   if (!withheld.includes(SPAWN)) return withheld.filter((name) => name !== ALIAS_WORDS.name);

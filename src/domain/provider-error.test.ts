@@ -16,7 +16,7 @@ interface Row {
   readonly sentence: string;
 }
 
-/** Errors that pinned versions of the vendors' programs reported with the scripted model of `test/agents`. */
+/** Errors that pinned versions of the vendors' programs reported when `test/agents` scripted their model. */
 const HEARD: readonly Row[] = [
   {
     from: "Claude Code 2.1.325, 401",
@@ -118,7 +118,7 @@ const HEARD: readonly Row[] = [
   },
 ];
 
-/** Errors from the vendors' sources, issues and documentation. */
+/** Errors quoted from the vendors' source code, issue trackers and documentation. */
 const READ: readonly Row[] = [
   {
     from: "Claude Code",

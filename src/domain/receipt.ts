@@ -36,7 +36,7 @@ export interface Seen {
   commands: { command: string; exitCode: number | null }[];
   files: FileChange[];
   denied: string[];
-  /** A description of the last call for people: its title, else the tool's name. */
+  /** The last tool call, in words for people: the call's title, or the tool's name if it has none. */
   lastTool: string | null;
   lastToolHasResult: boolean;
   /** For each call id of the agent: the indexes of that call in `toolCalls` and in `commands`. */
@@ -232,7 +232,7 @@ function sum(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : a + b;
 }
 
-/** Limits the commands to the first ones and the last one, because a receipt is stored in one row. */
+/** Keeps only the first commands and the last one, so that the receipt's row in the store stays small. */
 function bounded<T>(commands: T[]): T[] {
   return commands.length <= commandsMax
     ? commands

@@ -15,7 +15,7 @@ export type Recovery =
   | "restart"
   /** The agent's session is loaded, and its record shows what the turn did. */
   | "load"
-  /** What the agent did is unknown, so work is not sent again, but information is. */
+  /** It is unknown what the agent did. So prompts are not sent again, but messages that only inform are. */
   | "interrupt";
 
 export function recoveryOf(turn: CutTurn): Recovery {

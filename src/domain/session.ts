@@ -96,11 +96,11 @@ export interface TurnSaid {
 
 export interface Report {
   readonly report: string | null;
-  /** The last message, if it is not the report. */
+  /** The newest last message, if it did not become the report; otherwise null. */
   readonly lastWords: string | null;
 }
 
-/** The report is the last message of a turn. A shorter reply to callbacks does not replace a report. */
+/** Each turn's last message replaces the report, unless it only answers callbacks and is shorter. */
 export function reportOf(turns: readonly TurnSaid[]): Report {
   let report: string | null = null;
   let last: string | null = null;

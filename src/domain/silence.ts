@@ -1,6 +1,6 @@
 import { duration } from "../text/quantity.ts";
 
-/** A working agent that sends nothing. */
+/** Describes an agent that is in a turn but has sent nothing for `silentMs`. */
 export interface Silence {
   readonly silentMs: number;
   /** The tool that the agent called last, if that call has no result yet. */

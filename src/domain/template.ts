@@ -8,7 +8,7 @@ interface Problem {
   readonly problem: string;
 }
 
-/** Never throws, never logs, and always ends, because templates have no loops. */
+/** Never throws and never logs. Always terminates, because templates have no loops. */
 export function renderTemplate(
   template: string,
   context: TemplateContext,
@@ -65,7 +65,8 @@ function compile(template: unknown): Compiled {
 }
 
 /**
- * Allows only conditions, fields and `eq`. Loops have no bound, and deep nesting takes seconds to compile.
+ * Returns why a template is refused; null if it has only conditions, fields and `eq`. Loops have no bound,
+ * and deep nesting takes seconds to compile.
  */
 function forbidden(program: hbs.AST.Program): string | null {
   const nodes: { node: object; depth: number }[] = [{ node: program, depth: 0 }];
@@ -101,7 +102,7 @@ function forbiddenNode(node: Partial<hbs.AST.BlockStatement>): string | null {
   return `the ${what} "${oneLine(name, 40)}" is not known; only if, unless and eq are allowed`;
 }
 
-/** Handlebars is loaded with the first template, because it takes longer to load than the whole domain. */
+/** Handlebars is loaded with the first template, because it takes longer to load than all of `domain/`. */
 let environment: typeof Handlebars | null = null;
 
 function handlebars(): typeof Handlebars {
@@ -114,7 +115,7 @@ function handlebars(): typeof Handlebars {
   return made;
 }
 
-/** Keeps the position and the unexpected token of Handlebars' parse errors, which have several lines. */
+/** Shortens a parse error of Handlebars from several lines to the position and the unexpected token. */
 function explained(error: unknown): string {
   const lines = (error instanceof Error ? error.message : String(error)).split("\n");
   const met = /got '\w+'$/.exec(lines.at(-1) ?? "")?.[0];
@@ -143,7 +144,7 @@ const compileOptions = {
   data: false,
 };
 
-/** By default Handlebars refuses prototype access too, but logs it to the console. These options do not. */
+/** With these options Handlebars refuses prototype access silently. By default it also logs the refusal. */
 const runtimeOptions = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
 const emptyContext = {
@@ -164,7 +165,7 @@ const emptyContext = {
   duration: "",
   reason: "",
   by: "",
-  /** `line` is the bare list, `sentence` the full sentence around it, `notes` further lines or "". */
+  /** `line` lists what Kinfold observed, `sentence` says the same as a sentence, `notes` may be empty. */
   receipt: { line: "", sentence: "", notes: "" },
   next: "",
 };

@@ -63,7 +63,7 @@ function textEntry(entry: Entry, agent: string): string {
   return indented === "" ? heading(entry, agent) : `${heading(entry, agent)}\n${indented}`;
 }
 
-/** Quotes the input and output of tools unchanged; escapes a line of prose that looks like our heading. */
+/** Quotes the input and output of tools unchanged; escapes lines of prose that look like our headings. */
 function markdownEntry(entry: Entry, agent: string): string {
   const body = bodyOf(entry);
   const quoted = entry.kind === "toolCall" || entry.kind === "toolResult";

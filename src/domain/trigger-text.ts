@@ -132,7 +132,7 @@ export function renderAnswer(answer: {
   action: string | null;
   response: string | null;
   answers: Record<string, unknown> | null;
-  /** The answer is not in the user's own words, so it is fenced. */
+  /** True if the answer is not in the user's own words. It is then fenced. */
   isData: boolean;
 }): string {
   const what = ASKED_WORDS[answer.type] ?? "trigger";

@@ -16,7 +16,7 @@ export interface DeadlineFacts {
   readonly defaultMs: number;
 }
 
-/** Returns when a person is asked too, and when the default applies; null if that never happens. */
+/** Returns when a person is asked too, and when the default answer applies; null stands for never. */
 export function deadlinesOf(facts: DeadlineFacts): { personAt: number | null; defaultAt: number | null } {
   if (!isBlocking(facts.type)) return { personAt: null, defaultAt: null };
   const start = Math.min(facts.takenAt ?? Infinity, facts.raisedAt + UNTAKEN_MS);

@@ -34,7 +34,7 @@ export interface OpenRequest {
   readonly notTools: readonly string[];
   /** The person's MCP servers that the session may use; null allows all. */
   readonly servers: readonly string[] | null;
-  /** The server of Kinfold's tools. Its token goes over protocol or environment, never in arguments. */
+  /** Kinfold's MCP server. Its token is passed by protocol or environment, never in arguments. */
   readonly mcp: { readonly url: string; readonly token: string } | null;
   /** The agent's id of the session to load and replay; null opens a new one. */
   readonly load: string | null;
@@ -45,14 +45,15 @@ export interface OpenRequest {
   /** Called with a request that the agent waits for. The driver sends the result to the agent. */
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
   /**
-   * Starts every process of the driver. If the session still needs an agent, calls the synchronous `start`
-   * under the session's lock; else resolves to false. After false or a rejection, the driver must leave no
-   * process behind. A driver without processes does not call it.
+   * The driver must start each of its processes through this function. If the session still needs an agent,
+   * the function calls the synchronous `start` under the session's lock; else it resolves to false. After
+   * false or a rejection, the driver must leave no process behind.
    */
   readonly admitProcess: AdmitProcess;
   /**
-   * Called whenever the set of living descendants without the marker changes. After a crash, only this list
-   * connects them to the agent. Not called in a namespace, which ends them together with the agent.
+   * Called whenever the set of living descendants without the `KINFOLD_LEASE` marker changes. After a crash,
+   * only this list shows that they belong to the agent. Not called for an agent in a namespace, because the
+   * namespace ends them together with the agent.
    */
   readonly onUnmarked?: (processes: readonly RememberedProcess[]) => void;
 }

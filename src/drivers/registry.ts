@@ -15,7 +15,7 @@ export interface DriversOptions {
   readonly config: Pick<Config, "agents">;
   /** Where the sim agent keeps its sessions. */
   readonly simDir: string;
-  /** Kinfold's home, hidden from agents. Default: the folder above `simDir`, which is then not hidden. */
+  /** Kinfold's home, hidden from agents. If absent, the folder above `simDir` is used and not hidden. */
   readonly home?: string;
   readonly sandbox: SandboxMode;
   readonly log: Log;

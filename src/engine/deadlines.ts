@@ -9,7 +9,7 @@ import type { EngineDeps } from "./deps.ts";
  */
 const GRACE_MS = 60_000;
 
-/** Handles questions whose deadline has passed: asks a person as well, or answers with the stated default. */
+/** For each question whose deadline has passed: asks a person too, or answers with the stated default. */
 export async function passDeadlines(deps: EngineDeps, startedAt: number): Promise<void> {
   const now = deps.now();
   if (now - startedAt < Math.min(GRACE_MS, deps.config.triggers.parentMs)) return;
@@ -27,7 +27,7 @@ export async function passDeadlines(deps: EngineDeps, startedAt: number): Promis
   }
 }
 
-/** Moves open deadlines by time that does not count: the machine slept, or no daemon was running. */
+/** Postpones open deadlines by time that does not count: the machine slept, or no daemon was running. */
 export async function moveDeadlines(tx: Tx, triggers: readonly TriggerRecord[], byMs: number): Promise<void> {
   for (const { id } of triggers) {
     const fresh = await tx.triggers.byId(id);

@@ -72,7 +72,7 @@ test("a daemon whose event loop stalled has not slept: nothing is said of sleep,
   const { client, store } = await startFake(t);
   const { session } = await client.create({ prompt: "sim> sleep 600000" });
   await ticks(1);
-  // Blocks the main thread for longer than the sleep threshold.
+  // Blocks the main thread for longer than the shortest sleep that moves deadlines.
   for (const until = performance.now() + 12_000; performance.now() < until;);
   await ticks(2);
   const events = await store.feed.ofTree(session.id, 0, 1_000);

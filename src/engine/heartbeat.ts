@@ -11,7 +11,7 @@ const TICK_MS = 1_000;
 const RENEW_MS = 5_000;
 /** A node that has not renewed its lease for this long ends its agents, before other nodes may take over. */
 const LOST_MS = 20_000;
-/** Shorter sleeps do not move deadlines. */
+/** A sleep shorter than this does not move deadlines. */
 const SLEPT_MS = 10_000;
 
 /**
@@ -67,14 +67,14 @@ export class Heartbeat implements Service {
       });
   }
 
-  /** Measures how long the daemon slept. Also runs during a slow tick, which would else look like sleep. */
+  /** Measures how long the daemon slept. Runs during a slow tick too, so that it does not look like sleep. */
   #measure(): void {
     const before = this.#ticked;
     this.#ticked = this.#beat();
     const sleptMs = sleptBetween(before, this.#ticked, TICK_MS);
     if (sleptMs <= SLEPT_MS) return;
     this.#sleptMs += sleptMs;
-    // The database server's clock ran on during the sleep, so the next tick renews the lease at once.
+    // The database server counted the sleep as lease time, so the next tick renews the lease at once.
     this.#renewed -= RENEW_MS;
   }
 
@@ -83,8 +83,8 @@ export class Heartbeat implements Service {
   }
 
   async #tick(): Promise<void> {
-    // Deadlines are compared with the time at which the tick began. If the machine sleeps during the tick,
-    // that time must not count.
+    // Deadlines are compared with the time at which the tick began, so that a sleep of the machine during the
+    // tick does not make them pass.
     const { wall } = this.#ticked;
     await this.#renew();
     await this.#afterSleep();
@@ -130,7 +130,7 @@ export class Heartbeat implements Service {
     this.#moving = null;
   }
 
-  /** Renews the node's lease. If it was lost, ends all agents and starts over. On SQLite it never expires. */
+  /** Renews the node's lease, or ends all agents and starts over if it was lost. Does nothing on SQLite. */
   async #renew(): Promise<void> {
     const { store, log } = this.#deps;
     if (store.kind === "sqlite") return;

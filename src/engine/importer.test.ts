@@ -55,8 +55,8 @@ async function layHome(t: TestContext, fill: (writer: Writer) => void): Promise<
 const COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)";
 
 /**
- * Imports with little memory until everything is read. Returns the imported sessions' ids at their agents,
- * and the problems.
+ * Imports with little memory until everything is read. Returns the problems, and the ids that agents gave to
+ * the imported sessions.
  */
 async function importAll(t: TestContext, home: string) {
   const { family, deps } = await openEngine(t);
@@ -88,8 +88,8 @@ test("a session on which the import thread dies is set aside and named, and the 
     writer.user("ses_small", "Do Y");
   });
   const { agentIds, problems } = await importAll(t, home);
-  // `ses_large` may be imported or not. That depends on whether the thread runs out of memory while it scans
-  // the session or while it reads it, which a few megabytes decide.
+  // The thread runs out of memory while it scans `ses_large` or while it reads it. A few megabytes decide
+  // which, so `ses_large` may be imported or not.
   assert.deepEqual(
     agentIds.filter((id) => id !== "ses_large"),
     [CLAUDE_ID, "ses_small"],

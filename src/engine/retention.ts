@@ -55,7 +55,7 @@ export class Retention implements Service {
     if (keep.eventDays !== null) await this.#events(this.#deps.now() - keep.eventDays * DAY_MS);
   }
 
-  /** Removes events of idle trees, but only events that are in the rollouts, which a restore reads. */
+  /** Removes events of idle trees. Keeps events that are not in the rollouts yet: a restore needs them. */
   async #events(idleSince: number): Promise<void> {
     const xidBelow = await rolloutPoint(this.#deps);
     for (let after: string | undefined = ""; after !== undefined && !this.#isStopped;) {
@@ -134,7 +134,7 @@ export class Retention implements Service {
     let bytes = 0;
     let removed = 0;
     for (let isDone = false; !isDone && !this.#isStopped;) {
-      // No fence: nobody writes the entries of settled turns any more.
+      // No fence: the entries of settled turns no longer change.
       const gone = await this.#deps.store.write(session.rootId, async (tx) => {
         const bytesMin = of.bytesMin === null ? null : of.bytesMin - bytes;
         const pruned = await tx.retention.prune(session.id, { ...of, bytesMin, limit: SLICE });

@@ -7,7 +7,7 @@ import type { EngineDeps, Service } from "./deps.ts";
 const WRITE_MS = 500;
 const PAGE = 500;
 const TAIL_BYTES = 65_536;
-/** Maximum size of one read of entries, because entries may be long. */
+/** Entries are read in pages of at most this size, because single entries may be long. */
 const READ_BYTES = 1024 * 1024;
 /** After a line longer than this, other work may run before the next line. */
 const LONG_CHARS = 65_536;
@@ -77,7 +77,7 @@ export class Rollout implements Service {
     }
   }
 
-  /** Writes one tree. Logs an error and returns false, so that the other trees are still written. */
+  /** Writes one tree. If that fails, logs the error and returns false, so that other trees are written. */
   async #tryTree(rootId: string): Promise<boolean> {
     try {
       await this.#writeTree(rootId);

@@ -19,8 +19,8 @@ export async function resumeParked(deps: EngineDeps, now: number): Promise<void>
 }
 
 /**
- * Enforces the time budgets of open rounds. When a round's own budget or an ancestor's is used up, its
- * running turn is stopped; a round without a running turn fails at once.
+ * Enforces the time budgets of open rounds. When the budget of a session or of its ancestor is used up, the
+ * session's running turn is stopped. If the session has no running turn, its round fails at once.
  */
 export async function stopOvertime(runtime: Runtime, now: number): Promise<void> {
   const { store } = runtime.deps;
@@ -42,8 +42,8 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
 }
 
 /**
- * Time in which no daemon ran does not count for time budgets and deadlines. It is measured from the last
- * activity in each tree.
+ * Excludes the time in which no daemon ran from time budgets and deadlines. In each tree, this time begins at
+ * the tree's last activity.
  */
 export async function forgetDowntime(deps: EngineDeps): Promise<void> {
   const { store } = deps;
@@ -75,7 +75,7 @@ export async function pause(tx: Tx, sessions: readonly SessionRecord[], byMs: nu
   }
 }
 
-/** Fails a round without a running turn: it waits for a slot, for children, or for a limit to reset. */
+/** Fails a round that has no running turn: it is waiting for a slot, its children or the reset of a limit. */
 async function failRound(deps: EngineDeps, over: SessionRecord, reason: string): Promise<void> {
   const { id, rootId, fence } = over;
   await deps.store.write(rootId, { session: id, fence }, async (tx) => {

@@ -45,7 +45,7 @@ test("a stop that comes too late for its turn does not stop the one after it", a
   const { session } = await client.create({ prompt: "sim> say first" });
   await first.reached;
   await client.prompt({ id: session.id, prompt: "sim> say second" });
-  // The read of the running turn returns late, as from a distant server.
+  // The read of the running turn is delayed, as if the database were slow.
   const { running } = store.read.turns;
   const heard = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();

@@ -13,7 +13,7 @@ import { runTurn } from "./turn/turn.ts";
 
 /** Polling interval, which limits the delay when a wake is lost. */
 const POLL_MS = 2_000;
-/** Extra rows to read: otherwise ready sessions that cannot be claimed yet could hide the ones after them. */
+/** Extra rows to read, because ready sessions that cannot be claimed yet may fill the first rows. */
 const SPARE = 16;
 
 /**
@@ -139,8 +139,8 @@ export class Runner implements Service {
   }
 
   /**
-   * Starts a session. Logs an error, because it concerns only this session. Rethrows a refusal of the store,
-   * because it applies to all sessions.
+   * Starts a session. An error is only logged, because it concerns only this session. A refusal of the store
+   * is rethrown, because it applies to all sessions.
    */
   async #tryStart(session: SessionRecord, counts: Counts): Promise<void> {
     try {
@@ -191,7 +191,7 @@ export class Runner implements Service {
 
   #begin(slot: AgentSlot, recorder: Recorder | null, text: string): void {
     this.#deps.reached("turn.claimed");
-    // If the slot is gone, recovery takes over the turn.
+    // The recorder is null if the slot is gone. Recovery then takes over the turn.
     if (recorder !== null) slot.follow(runTurn(this.runtime, slot, { recorder, text }));
   }
 }
@@ -215,7 +215,7 @@ async function look(runtime: Runtime, sessionId: string): Promise<void> {
   if (recorder === null) return;
   const turn = await read.turns.running(sessionId);
   if (turn === null || turn.id !== recorder.turn.id) return;
-  // The slot refuses to stop a turn that has settled since it was read, so the next turn is not stopped.
+  // If this turn has settled since it was read, `stop` does nothing, and the next turn is not stopped.
   if (turn.stopBy !== null) slot.stop(recorder);
   else await steerQueued(runtime, slot);
 }
@@ -242,7 +242,7 @@ async function makeRoom(runtime: Runtime, waiting: number): Promise<boolean> {
   return false;
 }
 
-/** Returns the time since which the slot is idle; null if it must not be ended for another session. */
+/** Returns since when the slot has been idle; null if it must not be ended for another session. */
 function idleSince({ state }: AgentSlot): number | null {
   return state.phase === "idle" && !state.hasBackground ? state.since : null;
 }

@@ -7,8 +7,9 @@ const PAGE = 100;
 const SLICE = 16;
 
 /**
- * Moves old sessions out of the scope `default`, once: those created before the folder determined the scope.
- * The store lists the sessions still to move, so a killed daemon continues at its next start.
+ * Moves old sessions out of the scope `default`, each once. They were created before a session's folder
+ * determined its scope. The store lists the sessions still to move, so a killed daemon continues at its next
+ * start.
  */
 export class ScopeMover implements Service {
   readonly name = "scope mover";

@@ -6,7 +6,7 @@ import type { AgentSlot, Runtime } from "./agent/slot.ts";
 import type { Recorder } from "./record/recorder.ts";
 import { stopAtLimit } from "./usage/reservation.ts";
 
-/** Maximum time that one beat adds, so that sleep of the machine does not count as silence. */
+/** The most silence that one beat can add, so that time when the machine slept does not count. */
 const BEAT_MAX_MS = 2_000;
 
 interface Watched {
@@ -49,7 +49,7 @@ export class SilenceWatch {
   ): Promise<void> {
     const { recorder } = at;
     const watched = this.#watched.get(recorder);
-    // The turn began after the last beat; its silence counts from this beat.
+    // The turn began after the last beat, so its silence is counted from now on.
     if (watched === undefined) {
       this.#watched.set(recorder, this.#fresh(recorder));
       return;

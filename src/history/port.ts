@@ -35,7 +35,7 @@ export interface HistoryReader {
     onProblem: (problem: Problem) => void,
     /**
      * Searches only this folder, as returned by `near`. A copied session may then get its original's key,
-     * because the original is not seen.
+     * because an original in another folder is not seen.
      */
     folder?: string,
   ): AsyncIterable<FoundSession>;
@@ -53,7 +53,7 @@ export interface HistoryReader {
   glance(found: FoundSession): Promise<Glance>;
   /** Reads the last entries of a file of any size, from its tail only. */
   tail(found: FoundSession, options: TailOptions): Promise<TailPage>;
-  /** Lists the sessions that processes are reported to work on, by the agent's registry or by open files. */
+  /** Lists sessions that a process works on, according to the agent's registry or to open files. */
   live(root: string, probe: ProcessProbe): Promise<LiveSession[]>;
   /**
    * Whether `live` lists every process that works on this session. If it does, a session that is not listed
@@ -151,14 +151,14 @@ export interface HistoryEntry {
   readonly body: EntryBody;
   readonly isSubagent: boolean;
   readonly at: number;
-  /** Where the entry's row begins in the file. Only on pages, and only for formats with rows. */
+  /** Where the entry's row begins in the file. Set only in pages of `tail`, for formats with rows. */
   readonly offset?: number;
 }
 
 /** All entries after `afterRef` and before `beforeRef` are no longer part of the conversation. */
 export interface LeftBehind {
   readonly inlineId: string | null;
-  /** Null: from the beginning of the session. */
+  /** The last entry before the removed ones; null if the session's first entry was removed. */
   readonly afterRef: string | null;
   /** The first entry after the removed ones; null when there is none yet. */
   readonly beforeRef: string | null;
@@ -205,7 +205,7 @@ export interface TailPage {
 export interface LiveSession {
   readonly id: string;
   readonly pid: number;
-  /** Work that stopped before this time belongs to an earlier process. */
+  /** When the process started. Work that stopped before this time was done by an earlier process. */
   readonly startedAt: number | null;
   /** Whether this process, not another with the same pid, is alive. Null where this cannot be determined. */
   readonly alive: boolean | null;

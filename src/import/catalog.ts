@@ -9,7 +9,7 @@ import type { MemberChange, StoreSide } from "./thread/protocol.ts";
 
 /** A session or sub-agent on disk, without its contents. */
 export interface Member extends HistoryKnown {
-  /** As the last scan found it; null before a scan, and for a sub-agent inside another session's file. */
+  /** What the last scan found; null before a scan, and for a sub-agent inside another session's file. */
   found: FoundSession | null;
   /** Excluded after it was imported: the imported part stays, but nothing more is read. */
   isLeftOut: boolean;

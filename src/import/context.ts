@@ -37,7 +37,7 @@ export interface Context {
 
 export interface Growth {
   readonly at: number;
-  /** The file was written after a list without its process was read, so the list does not show the writer. */
+  /** The file was written after the agent's process list was read, and the list has no process for it. */
   readonly isUnlisted: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-/** The same key gives the same id on every machine. Version 8 of UUID is meant for custom ids. */
+/** The same key gives the same id on every machine: a UUID of version 8, which is for custom ids. */
 export function sessionIdOf(key: string): string {
   const hex = hash("sha256", `kinfold session\n${key}`, "hex");
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);

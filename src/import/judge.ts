@@ -11,10 +11,10 @@ import { redactStatus, type RowInput } from "./row.ts";
 export interface JudgeInput {
   readonly reader: HistoryReader;
   readonly familyKey: string;
-  /** By key; only members with their own file. */
+  /** What was read from each member's own file, by the member's key. Members without one are not listed. */
   readonly known: ReadonlyMap<string, Knowledge>;
   readonly listed: readonly LiveSession[];
-  /** By key: why the member is known to be working at this moment. */
+  /** The members known to be working now, by key. The value says how this is known. */
   readonly seenWorking: ReadonlyMap<string, string>;
   /**
    * The family's files were written recently, so a missing process does not yet mean that work has stopped.
@@ -27,7 +27,7 @@ export interface Verdict {
     readonly parentKey: string | null;
     readonly depth: number;
   };
-  /** Null for the root session. */
+  /** The session's status as a sub-agent; null for the root session. */
   readonly status: AgentStatus | null;
   /** Sub-agents that this session's calls started and that left no file. */
   readonly missing: readonly AgentStatus[];
@@ -90,7 +90,7 @@ function membersOf(known: ReadonlyMap<string, Knowledge>): FamilyMember[] {
   });
 }
 
-/** Returns members seen working whose files show no end; none if the agent keeps a process list. */
+/** Returns members seen working whose files show no end; none if the agent's process list is used. */
 function stillWorking(
   { reader, seenWorking }: JudgeInput,
   members: readonly FamilyMember[],

@@ -11,7 +11,7 @@ const LEAST_MS = 100;
 const TICK_MS = 10;
 /** Grace period after a write: until it is over, a missing process does not mean the session has stopped. */
 const RECENT_MS = 5 * 60_000;
-/** How long growth counts as work if the agent keeps a process list but names no process for the session. */
+/** How long a file's growth counts as work if the agent lists its processes, but none for the session. */
 const UNLISTED_MS = 2 * 60_000;
 
 interface Listed {
@@ -123,7 +123,7 @@ export async function noticeGrowth(
     () => Date.now(),
   );
   if (found !== null) member.found = { ...found, changedAt: Math.max(found.changedAt, writtenAt) };
-  // At the first read nobody has seen the file grow; a recent write counts as growth, an old one does not.
+  // At the first read, nobody has seen the file grow yet. Then only a recent write counts as growth.
   if (at.readBytes === 0 && Date.now() - writtenAt > GROWN_MS) return;
   const rootId = rootIdOf(context, { familyKey, known: at.known });
   const absentSince = await context.live.absentSince(at.reading.reader.format, rootId);
@@ -178,7 +178,7 @@ function writtenAtOf({ catalog }: Context, familyKey: string): number {
   return Math.max(0, ...catalog.family(familyKey).map(({ found }) => found?.changedAt ?? 0));
 }
 
-/** Called when the agent lists the family's process: its files then have no unlisted writer any more. */
+/** Called when the agent lists the family's process, which is then taken to be the writer of its files. */
 function nowListed({ catalog, grown }: Context, familyKey: string): void {
   for (const { key } of catalog.family(familyKey)) {
     const growth = grown.get(key);

@@ -77,8 +77,8 @@ export function recordOf({ facts, inline, place, badCount, bad }: Knowledge) {
 }
 
 /**
- * Counts bad lines and keeps the first few. If a line was too long, one such line is always kept, because it
- * may contain the session's state.
+ * Counts bad lines and keeps the first few. If lines were too long to be read, one of them is always kept: it
+ * shows that the session's state is unsure, because facts may be missing.
  */
 function badAfter(before: Bad, batch: ReadBatch): Bad {
   const all = [...before.bad, ...batch.bad.map((line) => ({ ...line }))];
@@ -186,7 +186,7 @@ const WORDS_MAX = 60;
 /** Characters kept of each entry: more than are shown, so that a secret across the cut is redacted whole. */
 const LOOKED_AT_MAX = 600;
 
-/** The beginnings of the last entries, so that a notice can quote the first entry that was left behind. */
+/** The beginnings of the last entries. A notice about a rewind quotes the first entry that it abandoned. */
 class Recent {
   /** `words` is a buffer, because a substring would keep the whole string in memory. */
   readonly #entries: { ref: string; inlineId: string | null; words: Buffer }[] = [];
@@ -196,7 +196,7 @@ class Recent {
     if (this.#entries.length > RECENT_MAX * 2) this.#entries.splice(0, RECENT_MAX);
   }
 
-  /** Returns the beginning of the first entry left behind; null if it is not among the recent entries. */
+  /** Returns the beginning of the first abandoned entry; null if it is not among the recent entries. */
   after({ afterRef, inlineId }: LeftBehind): string | null {
     const at = this.#entries.findLastIndex((entry) => entry.ref === afterRef && entry.inlineId === inlineId);
     if (at < 0) return null;

@@ -63,13 +63,13 @@ export async function refsOf(rpc: ThreadRpc<StoreSide>, no: number): Promise<Set
 }
 
 interface Before {
-  /** By ref: whether the new version of the file has the entry too. */
+  /** Maps the ref of each earlier entry to whether the new version of the file has that entry too. */
   readonly hasCome: Map<number, boolean>;
-  /** Earlier entries that the new version lacks so far; 0 after the notice. */
+  /** Number of earlier entries that the new version lacks so far; set to 0 when the notice is added. */
   leftCount: number;
 }
 
-/** Returns whether an earlier version had the entry, and marks it as found again. */
+/** Returns whether an earlier version had the entry. If so, counts it as found in the new version. */
 function hasCome(before: Before, ref: number): boolean {
   const known = before.hasCome.get(ref);
   if (known === false && before.leftCount > 0) {

@@ -349,8 +349,8 @@ describe("a store that cannot take what is read", () => {
     let asked = 0;
     aroundWrites(home.store, async (rootId, work, write) => {
       const isListed = (await home.store.read.sessions.byId(rootId)) !== null;
-      // The session is written first, then its entries. The second slice of entries fails, so all later
-      // writes must be rejected too.
+      // The session is written first, then its entries in several writes. The second of these fails, so all
+      // later writes must be rejected too.
       if (isListed && (asked += 1) === 2) throw new Error("the disk is full");
       return write(work);
     });

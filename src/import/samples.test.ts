@@ -25,7 +25,7 @@ async function lay(home: string): Promise<void> {
   for (const { format, roots } of withSamples) {
     const root = roots({ home, env: {} })[0] as string;
     await fs.mkdir(root, { recursive: true });
-    // The rows were recorded from a real database; the database is built from them here.
+    // The OpenCode sample consists of rows from a real database; a new database is built from them here.
     if (format === "opencode") layRecorded(path.join(root, "opencode.db")).close();
     else await fs.cp(samplesOf(format), root, { recursive: true });
   }
@@ -193,7 +193,7 @@ async function countsOf(importing: Importing): Promise<Record<string, number>> {
   return Object.fromEntries(await Promise.all(counts));
 }
 
-/** Checks that each sub-agent's session has the parent, depth and state that its status names. */
+/** Checks that each sub-agent's session has the parent, depth and state from the sub-agent's status. */
 async function checkLinks(
   importing: Importing,
   topId: string,

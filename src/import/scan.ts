@@ -57,7 +57,7 @@ async function scanReading(
   return { unread: [...unread, ...(await takeNew(context, fresh))], foundMs };
 }
 
-/** Scans only around these files. `isEnough` is false when one of them requires a full scan. */
+/** Scans only the folders that these files belong to. `isEnough` is false if a file needs a full scan. */
 export async function scanNear(
   context: Context,
   files: Iterable<string>,
@@ -100,7 +100,7 @@ function foldersNear({ readings }: Context, files: Iterable<string>) {
   return { folders: [...folders.values()], isEnough };
 }
 
-/** Returns the paths with a problem. Null if a root was not listed: its files may exist though not found. */
+/** Returns paths with a problem; null if a root was not listed, so that no missing file is marked as gone. */
 async function findAll(
   { progress, signal, tasks, setAside }: Context,
   { reader, roots }: Reading,
@@ -196,7 +196,7 @@ async function takeNew(
     try {
       added.push(...(await context.catalog.alone(familyKey, adding)));
     } catch (error) {
-      // Treats these sessions as not found, so that the next scan tries them again; other families continue.
+      // Forgets these sessions, so that the next scan tries them again. The other families are still added.
       for (const { found } of discoveries) context.catalog.drop(found.key);
       context.progress.scan.error = asError(error).message;
     }
@@ -283,7 +283,7 @@ interface Relative {
   readonly key: string;
   readonly familyKey: string;
   readonly isSubagent: boolean;
-  /** Null for a session whose family is known. */
+  /** Null for a session in the catalog, because its family is already known. */
   readonly facts: SessionFacts | null;
 }
 

@@ -19,7 +19,7 @@ const TRIES_MAX = 5;
 /** At its first read, a file that was last written longer ago than this is not published live. */
 const OLD_MS = 5 * 60_000;
 const FOREIGN_MAX = 10_000;
-/** A new project with a new session and sub-agents creates this many folder levels at once. */
+/** How many levels of a new folder are watched. A new project with sub-agents creates this many at once. */
 const ENTER_DEPTH = 4;
 
 /**
@@ -39,7 +39,7 @@ export class Scheduler {
   readonly #work: Work;
   readonly #watch: Watch;
   readonly #queue: WorkQueue<Kind>;
-  /** By family: the members that its queued item reads. */
+  /** The members that wait to be read, by family. One queued item reads all members of a family. */
   readonly #members = { changed: new Map<string, Set<Member>>(), unread: new Map<string, Set<Member>>() };
   /** Files that belong to no known session. */
   readonly #unknown = new Set<string>();
@@ -133,7 +133,7 @@ export class Scheduler {
     for (const { roots } of this.#context.readings) for (const root of roots) this.#watch.follow(root, files);
   }
 
-  /** Recent writes are published live; older files are read like those of the first scan. */
+  /** Queues files for reading. Files of the first scan and old unread files are not published live. */
   #take(found: readonly Member[], isFirst: boolean): void {
     const { progress } = this.#context;
     const now = Date.now();
@@ -233,7 +233,7 @@ export class Scheduler {
       if (!this.#members.unread.has(familyKey)) await this.#try(() => this.#work.judge(familyKey));
   }
 
-  /** Judges only open families, which may have stopped, and doubted ones, which may be working after all. */
+  /** Judges open families, which may have ended, and doubted ones, once it is clear whether they work. */
   async #probe(): Promise<void> {
     this.#probeLater();
     await this.#judgeOpen();

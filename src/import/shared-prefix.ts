@@ -6,7 +6,7 @@ import { refNumber } from "./identity.ts";
 import type { Discovery } from "./add-found.ts";
 import { continuesEntry } from "./to-entry.ts";
 
-/** How many sessions one scan looks up in the store. At a first import the store has none to look up. */
+/** At most this many sessions per scan are looked up in the store; at the first import, none. */
 const ASKED_MAX = 32;
 
 /**

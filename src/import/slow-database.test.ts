@@ -7,7 +7,7 @@ import { Writer } from "../history/readers/opencode/testing/session.ts";
 import { startImporting, until } from "./testing/home.ts";
 
 const S = "0f0e8d3a-1111-4222-8333-944445555666";
-/** A fast machine needs a larger database, else its listing ends before the test can observe it. */
+/** Sizes to try in turn: on a fast machine, the listing of a small database ends too soon to observe. */
 const MESSAGE_COUNTS = [60_000, 240_000, 960_000];
 
 /** Writes a database that takes far longer to list than a transcript, because every message is examined. */

@@ -25,7 +25,7 @@ function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
   return { ...body, text: `${body.text}\n[The agent rewrote this: it replaces the earlier text.]` };
 }
 
-/** Entries are never deleted, so a notice after them says that the agent has left them behind. */
+/** Entries are never deleted. Instead, a notice after them says that the agent no longer uses them. */
 export function leftBehindEntry(
   left: LeftBehind,
   { isSubagent, at, first }: { isSubagent: boolean; at: number; first: string | null },

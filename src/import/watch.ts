@@ -5,7 +5,7 @@ import { isInside } from "../system/folder.ts";
 
 /** Folders beyond this limit are not watched; periodic scans cover them. */
 const FOLDERS_MAX = 8_192;
-/** Whether one watch covers a whole tree. On Linux, Node would create a watch for every single file. */
+/** Whether one watch can cover a whole tree. Not on Linux: there Node would create one watch per file. */
 const IS_TREE = process.platform === "darwin" || process.platform === "win32";
 
 /** Reports which files below some folders change. The next scan finds changes that the watch misses. */
@@ -17,7 +17,7 @@ export class Watch {
     this.#onChange = onChange;
   }
 
-  /** Watches a root and, where only single folders can be watched, the folders on the way to these files. */
+  /** Watches `root`. If one watch cannot cover a tree, also watches every folder from `root` to `files`. */
   follow(root: string, files: Iterable<string>): void {
     this.#add(root);
     if (IS_TREE) return;
@@ -30,7 +30,7 @@ export class Watch {
     }
   }
 
-  /** Watches a new folder. Returns true when it already contained something, which no watch will report. */
+  /** Watches a new folder. Returns true if it already had content, because the watch does not report that. */
   async enter(folder: string, depthMax: number): Promise<boolean> {
     if (IS_TREE || depthMax === 0) return false;
     const isFolder = await stat(folder).then(

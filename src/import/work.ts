@@ -16,14 +16,14 @@ import { whySetAside } from "./thread/restarts.ts";
 import { redactFacts, rowPatch } from "./row.ts";
 import { slices } from "./slice.ts";
 
-/** The number of sessions whose last change is remembered. */
+/** Maximum number of sessions whose last change is remembered. */
 const SENT_MAX = 20_000;
 const CHANGES_MAX = 16;
 const LONG_BYTES = 8 * 1024 * 1024;
 
 export class Work {
   readonly #context: Context;
-  /** By key: the last change sent to the store, so that only real changes are sent. */
+  /** The last change sent to the store, by member key. An equal change is not sent again. */
   readonly #sent = new Map<string, string>();
   readonly #rewritten: RewrittenFiles;
   readonly #prefixFilters = new Map<string, PrefixFilter>();
@@ -44,7 +44,7 @@ export class Work {
     return this.#together(familyKey, async () => undefined);
   }
 
-  /** After a failed write the family's knowledge is dropped, so that its files are read again. */
+  /** If the work fails, drops what is known about the family, so that its files are read again. */
   #together(
     familyKey: string,
     work: (known: Map<string, Knowledge>, outbox: Outbox) => Promise<void>,
@@ -66,7 +66,7 @@ export class Work {
           this.#sent.delete(key);
           this.#rewritten.forget(key);
         }
-        // `error` is the cause and is thrown below, so a later failure is ignored.
+        // `error` is thrown below. A failure here is only its consequence, so it is ignored.
         await outbox.settle().catch(() => undefined);
         throw error;
       }
@@ -113,8 +113,8 @@ export class Work {
   }
 
   /**
-   * First reads the session that this one continues. This cannot deadlock, because that session never waits
-   * for another one.
+   * If this session continues another one, reads that one first. This cannot deadlock: that one continues no
+   * other session, so it waits for none.
    */
   async #prefixFilterOf(member: Member): Promise<PrefixFilter | null> {
     const { sharedPrefixes, catalog, rpc } = this.#context;
@@ -181,7 +181,7 @@ export class Work {
     return { ...recordChange(member, record), session };
   }
 
-  /** Returns or adds the session of a sub-agent in this file. Judging the family later sets its lineage. */
+  /** Returns the session of a sub-agent in this file; adds a new one. `#judge` sets its lineage later. */
   async #inside(host: Member, agentId: string, batch: ReadBatch): Promise<Member> {
     const key = inlineKey(host.key, agentId);
     const known = this.#context.catalog.members.get(key);

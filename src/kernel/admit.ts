@@ -67,8 +67,8 @@ export async function makeVoid(
 }
 
 /**
- * Returns a taken message to its position in the inbox, or makes it void if it is no longer needed.
- * `repeated` means that the agent may have seen it already.
+ * Returns a taken message to its position in the inbox. Makes it void instead if its session has ended or its
+ * question is closed. `repeated` means that the agent may have seen the message already.
  */
 export async function giveBack(
   tx: Tx,

@@ -7,8 +7,8 @@ import { newId } from "../system/id.ts";
 import { type Report, reportOf } from "../domain/session.ts";
 
 /**
- * Reports the child's end to its parent's inbox, in the transaction that ends it: one callback per child and
- * round, or one per turn with `callback.when: "turn"`.
+ * Reports the end of the child's round to the parent's inbox, in the transaction that ends the round. Each
+ * round gives one callback; with `callback.when: "turn"`, each turn gives one.
  */
 export async function callBack(
   tx: Tx,
@@ -110,7 +110,7 @@ export async function reportOfTurns(
   turns: readonly TurnRecord[],
 ): Promise<Report> {
   const [first] = turns;
-  // The message of a single turn is always the report, so callback turns need not be looked up.
+  // The last message of a single turn is the report, whether or not the turn was about callbacks.
   const isShort = first === undefined || turns.length === 1;
   const about = new Set(isShort ? [] : await reads.messages.callbackTurns(first.sessionId, first.round));
   return reportOf(
@@ -138,8 +138,8 @@ async function undeliverable(
 }
 
 /**
- * Makes the row of an open trigger. `row` has deadlines only if the trigger needs an answer; an end, an error
- * and a fired trigger need none.
+ * Makes the row of an open trigger. `row` has deadlines only if the trigger needs an answer.
+ * `session_complete`, `session_error` and fired triggers need none.
  */
 export function newTrigger({
   now,

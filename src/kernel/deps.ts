@@ -9,7 +9,7 @@ export interface Deps {
   readonly log: Log;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
-  /** Called at named moments between two durable steps. Only crash tests use it; they kill the process. */
+  /** Called at named moments between two durable steps. Only crash tests use it, to kill the process. */
   readonly reached: (moment: Moment) => void;
 }
 

@@ -27,7 +27,7 @@ export interface InheritedData {
   /** The agent's own id of the session to fork. */
   readonly forkOf: string | null;
   readonly checkpointId: string | null;
-  /** All constraints if the text has only some of them; otherwise null. */
+  /** All constraints, if the brief had no room for some of them; otherwise null. */
   readonly constraints: readonly Constraint[] | null;
 }
 
@@ -71,7 +71,7 @@ export async function inherited(
   return { entry, bytes: brief === null ? 0 : byteLength(text) };
 }
 
-/** For an agent that starts anew because it could not resume: makes a brief of the session's own work. */
+/** Makes a brief of the session's own work, for an agent that starts anew because it could not resume. */
 export async function ownBrief(
   reads: About,
   session: SessionRecord,
@@ -84,7 +84,7 @@ export async function ownBrief(
   return brief === null ? null : redact(brief.text);
 }
 
-/** Returns the constraints for a session's children: its own, and those of all its ancestors. */
+/** Returns the constraints for a session's children: the session's own, and those of its ancestors. */
 async function activeConstraints(
   reads: Pick<Reads, "checkpoints">,
   session: SessionRecord,
@@ -131,9 +131,9 @@ async function factsOf(
   };
 }
 
-/** After this many entries of the shown kinds, no further page is read. */
+/** After this many entries of the kinds that a brief shows, no further page is read. */
 const SHOWN_MAX = 512;
-/** Only this many of the newest entries are searched for the shown kinds. */
+/** Only this many of the newest entries are searched for the kinds that a brief shows. */
 const LOOKED_AT_MAX = 10_000;
 const PAGE = 64;
 

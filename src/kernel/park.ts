@@ -9,7 +9,7 @@ export interface ErrorPayload {
   readonly error: string;
   readonly kind: "limit" | "provider" | "crash" | "budget" | "silence" | "other";
   readonly resetAt?: number;
-  /** How long the session waits before it continues by itself. */
+  /** How long the session waits before the daemon resumes it. */
   readonly waitMs?: number;
 }
 
@@ -69,7 +69,7 @@ async function raiseAndSend(
   return trigger;
 }
 
-/** Parks a session and sends its parent no message. After a temporary error the daemon itself retries. */
+/** Parks a session after a temporary error. The daemon retries later, so the parent gets no message. */
 export async function parkForRetry(tx: Tx, session: SessionRecord, parked: Parked): Promise<void> {
   const now = parked.since;
   const evidence = { state: "parked", reason: parked.reason, confidence: "certain", at: now } as const;
@@ -85,7 +85,7 @@ export function retryIn(message: MessageRecord): number {
   return typeof retry === "number" ? retry : 0;
 }
 
-/** Resumes a parked session. After a vendor's limit it gets a prompt, as no agent continues by itself. */
+/** Resumes a parked session. After a vendor's limit the agent needs a prompt to go on, so it gets one. */
 export async function unpark(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   const { parked } = session;
   if (parked === null) return;
@@ -115,8 +115,8 @@ async function retryWords(tx: Tx, session: SessionRecord): Promise<string> {
 }
 
 /**
- * Returns the task of a message. If the message repeats a task, removes the daemon's line above it. A retry
- * that repeats no task gives an empty text.
+ * Returns the task in a message. If the message is a retry that repeats a task, removes the daemon's line
+ * above the task. For any other retry, returns an empty string.
  */
 function taskIn(message: MessageRecord): string {
   const body = message.body ?? "";

@@ -13,7 +13,7 @@ export interface RoundEnd {
   readonly now: number;
   /** Number of descendants stopped with the session. */
   readonly stoppedBelow?: number;
-  /** Reason to store the callback as void at once: the parent already knows, or has ended. */
+  /** If set, the callback is stored as void with this reason, so the parent does not get it. */
   readonly silent?: string;
   /** The prompt of an interrupted round that is not sent again: the agent may have received it. */
   readonly unlanded?: string | null;

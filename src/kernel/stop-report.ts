@@ -12,8 +12,8 @@ export interface StopReport {
 }
 
 /**
- * Reports which of these sessions are still stopping, and which of their processes could not be stopped. When
- * a lease has no pid, its `descendants` are those processes.
+ * Reports which of these sessions are still stopping, and which processes of the others could not be stopped.
+ * Those processes are the `descendants` of a lease whose pid is null.
  */
 export async function stopReport(
   reads: Pick<Reads, "leases" | "turns">,

@@ -11,14 +11,14 @@ import { noteAnswered } from "./form-entry.ts";
 import { closeIfOver } from "./round.ts";
 import { excerpt } from "../secrets/redact.ts";
 
-/** The name of a person in an answer; no session or API key may have it. */
+/** Names the person as the author of an answer. No session or API key may have this name. */
 export const THE_USER = "the user";
 
 interface Raise {
   readonly type: string;
   readonly payload: Record<string, unknown>;
   readonly default: string | null;
-  /** For a vendor's own request: the fence of the waiting process. */
+  /** Set only for a vendor's own request: the fence of the process that waits for the answer. */
   readonly fence: number | null;
   /** Only the person may decide the question. */
   readonly personOnly: boolean;
@@ -53,7 +53,7 @@ function tooManyOpen(max: number): Refusal {
   );
 }
 
-/** Starts the parent's deadline when its turn takes a question. Marks an answer as seen when it is taken. */
+/** Called when a turn takes a message. Starts the time to answer a question; marks an answer as seen. */
 export async function startClock(
   tx: Tx,
   message: MessageRecord,
@@ -68,7 +68,7 @@ export async function startClock(
   await tx.triggers.patch(id, { personAt: Math.min(trigger.personAt, at.now + at.parentMs) });
 }
 
-/** Asks a person as well once the parent's deadline has passed; the parent may still answer. */
+/** Called when the parent's deadline has passed: asks a person too. The parent may still answer. */
 export async function askPerson(tx: Tx, trigger: TriggerRecord, now: number): Promise<void> {
   if (await tx.triggers.patch(trigger.id, { toPerson: true, personAt: now }))
     opened(tx, { ...trigger, toPerson: true }, now);
@@ -108,9 +108,9 @@ export async function closeTrigger(
 }
 
 /**
- * Runs when a question is closed, for the session that was asked. A question that is still in that session's
- * inbox becomes void, because it would look open. If the session has seen the question and another caller
- * answered it, the session gets a notice with the answer.
+ * Runs when a question is closed, for the session that was asked. If the question is still in that session's
+ * inbox, it becomes void; otherwise it would still look open. If the session has seen the question and
+ * another caller answered it, the session gets a notice with the answer.
  */
 async function notifyReader(
   tx: Tx,
@@ -139,8 +139,8 @@ async function notifyReader(
 }
 
 /**
- * Makes a closed question void if its reader has not taken it yet. Returns whether it was unread. A fired
- * trigger stays, because it is information.
+ * Makes a closed question void if its reader has not taken it yet. Returns whether it was unread. A trigger
+ * that nobody waits on stays in the inbox, because it is information.
  */
 export async function voidUnread(tx: Tx, trigger: TriggerRecord, now: number): Promise<boolean> {
   if (trigger.toId === null) return false;
@@ -153,8 +153,8 @@ export async function voidUnread(tx: Tx, trigger: TriggerRecord, now: number): P
 
 /**
  * Whether an answer becomes a message to the asker. There are three cases without a message: a vendor's own
- * request, whose process receives the answer directly; an end or an error, which asks nothing; and a trigger
- * from outside, whose answer is read from its row.
+ * request, whose process receives the answer directly; the report of an end or an error, which asks nothing;
+ * and a trigger from outside, whose answer is read from its row.
  */
 function becomesMessage({ type, fence, sessionId, toId }: TriggerRecord): boolean {
   return fence === null && !needsNoAnswer(type) && toId !== sessionId;
@@ -260,7 +260,7 @@ type TriggerMessage = Pick<
   "kind" | "data" | "deliveryId" | "repeated" | "senderId" | "metadata" | "admittedAt"
 >;
 
-/** Renders a trigger or an answer when it is taken; returns null for other messages. */
+/** Renders a trigger or an answer as text when a turn takes it; returns null for other messages. */
 export async function triggerBody(
   tx: Tx,
   reader: SessionRecord,

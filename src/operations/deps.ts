@@ -19,7 +19,7 @@ export interface ProjectCeiling {
 export const NO_CEILING: ProjectCeiling = { permission: null, limits: {}, where: {}, problems: [] };
 
 export interface OperationDeps extends Deps {
-  /** This daemon's address for people, used in replies. */
+  /** The address at which people reach this daemon. Replies contain it. */
   readonly address: () => string;
   /** Folders that no session may work in: the daemon's home. */
   readonly privateFolders: readonly string[];

@@ -25,7 +25,7 @@ async function* feed(deps: OperationDeps, caller: CallerContext, request: FeedRe
   yield* events.feed(deps, caller, request);
 }
 
-/** Only stored rights count; a token carries no claims. */
+/** Reads the caller's rights from the store; the token itself contains none. */
 async function identify(deps: OperationDeps, token: string): Promise<CallerContext | null> {
   const row = await deps.store.read.tokens.byHash(hashOf(token));
   if (row === null || row.revokedAt !== null) return null;
@@ -64,7 +64,7 @@ export function contextOf(
 
 /**
  * Returns the session if the token is still valid for it. The lease of a managed session must have the
- * token's fence. An attached session has no lease, so its row must have the fence.
+ * token's fence. An attached session has no lease, so the session's own row must have the token's fence.
  */
 async function heldBy(deps: OperationDeps, sessionId: string, fence: number): Promise<SessionRecord | null> {
   const lease = await deps.store.read.leases.bySession(sessionId);

@@ -7,7 +7,7 @@ export { createGate } from "./gate.ts";
 export type { OperationDeps } from "./deps.ts";
 export type * from "./port.ts";
 
-/** Loads the operations and their schemas at the first call, because a health check needs neither. */
+/** Loads the operations and their schemas at the first call that needs them. A health check does not. */
 export function createOperations(deps: OperationDeps): Operations {
   let loaded: Promise<Operations> | null = null;
   const load = (): Promise<Operations> =>
@@ -17,7 +17,7 @@ export function createOperations(deps: OperationDeps): Operations {
     const table = await load();
     return table[name](caller, input, call);
   };
-  // Awaiting the table looks up `then`, which is not an operation.
+  // `await` looks up `then` on the table. It is not an operation, so the lookup returns undefined.
   const get = (_none: Operations, name: string | symbol): unknown =>
     name === "then" || typeof name === "symbol" ? undefined : later(name as OperationName);
   return new Proxy({} as Operations, { get });

@@ -7,8 +7,8 @@ import { openWorld, PERSON, type World } from "./testing/random-trees.ts";
 type Self = Caller & { kind: "session" };
 
 /**
- * A session's calls that write, and the writes that follow after a call has returned. `nth` says which write
- * of the session is watched.
+ * Everything with which a session writes: its calls, and writes that follow after a call has returned. `nth`
+ * says which write of the session is watched.
  */
 const WRITERS: Record<string, { nth?: number; run: (world: World, self: Self) => Promise<unknown> }> = {
   "saves a checkpoint": {

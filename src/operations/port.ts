@@ -19,8 +19,9 @@ export interface Call {
 }
 
 /**
- * A caller with everything that is known about it, read once when its token was looked up. Reads rely on it.
- * Writes check under the tree's lock what may have changed: see `refuseGone`.
+ * A caller with everything that is known about it, read once when its token was looked up. Operations that
+ * only read rely on this data. Operations that write check again, under the tree's lock, what may have
+ * changed: see `refuseGone`.
  */
 export type CallerContext = Caller & {
   /** The caller's session; null for a person and an API key. */
@@ -46,26 +47,26 @@ export type Operations = {
 export interface Gate {
   /** Returns the caller that a token belongs to, or null. A session's token expires with its lease. */
   identify(token: string): Promise<CallerContext | null>;
-  /** Returns messages to the inbox because the reply that carried them did not arrive. */
+  /** Puts messages back into the inbox, because the reply that carried them did not arrive. */
   giveBack(caller: Caller, messageIds: readonly string[]): Promise<void>;
   /** Records that a spawn's reply was lost, so an equal spawn within ten minutes returns the same child. */
   spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
   unread(caller: Caller): Promise<number>;
   /** Number of writes that wait for the store. The number is in memory, so the store is not asked. */
   writesWaiting(): number;
-  /** Yields numbered events from a point onward, then live ones. */
+  /** Yields the numbered events after the request's cursor, then live events. */
   feed(caller: CallerContext, request: FeedRequest): Feed;
 }
 
 export interface FeedRequest {
-  /** An opaque cursor from an earlier batch; null starts with events from now on. */
+  /** An opaque cursor from an earlier batch. If it is null, the feed has only events from now on. */
   readonly after: string | null;
   readonly tree: string | null;
   readonly session: string | null;
   readonly signal: AbortSignal;
 }
 
-/** Iterates until the signal is aborted. Rejects with `feed_reset` on a cursor it cannot serve. */
+/** Iterates until the signal is aborted. Rejects with `feed_reset` if it cannot resume from the cursor. */
 export type Feed = AsyncIterable<FeedBatch>;
 
 export interface FeedBatch {

@@ -8,7 +8,7 @@ const UNITS: Readonly<Record<string, number>> = {
   d: 86_400_000,
   w: 7 * 86_400_000,
 };
-/** The longest time ago that is accepted. No transcript is older, and a JavaScript date can represent it. */
+/** The maximum for "… ago". No transcript is older, and the result is in the range of a JavaScript date. */
 const AGO_MAX_MS = 200 * 366 * 86_400_000;
 
 /** Parses a time as a person writes it, in the daemon's time zone. Returns null if it cannot. */

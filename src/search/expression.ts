@@ -123,8 +123,8 @@ function plainId(id: string): string {
 }
 
 /**
- * Names are cut to this length, because PostgreSQL refuses a word of more than 2,046 bytes. Scopes and agents
- * have shorter names.
+ * Names of scopes and agents are cut to this length, because PostgreSQL refuses a word of more than 2,046
+ * bytes. Real names are shorter, so only a name typed into a query is cut.
  */
 const EXACT_MAX = 200;
 

@@ -35,7 +35,7 @@ export interface Period {
   readonly from: number;
   /** Exclusive; may be infinite. */
   readonly to: number;
-  /** Only entries with a lower position, which come later in the list; null for all. */
+  /** Only entries older than the one at this position are listed; null for all. */
   readonly past: string | null;
 }
 
@@ -48,12 +48,12 @@ export interface EntrySearch extends Bounds {
   readonly from: SearchPosition | null;
 }
 
-/** Where a page starts. Entries from the time `below` on came after the first page, so no page has them. */
+/** Where a page starts. Entries that arrived after the first page, at or after `below`, are on no page. */
 export interface SearchPosition {
   /** How many candidates to skip. */
   readonly offset: number;
   readonly below: number;
-  /** The candidates start after this position in the lists; null for the beginning. */
+  /** Only entries older than the one at this position are candidates; null for all. */
   readonly past: string | null;
 }
 
@@ -65,21 +65,22 @@ export interface FoundRows<R> {
   readonly total: number | null;
 }
 
-/** The prefix of a draft's position. It sorts above the digits of other positions, so drafts come first. */
+/** The prefix of a draft's position. It sorts as newer than every other position, so drafts come first. */
 export const DRAFT = "draft/";
 
 /** The maximum length of a candidate list. */
 const LIST_MAX = 80;
-/** How many candidates are read and ranked together. All pages use the same groups and so do not overlap. */
+/** How many candidates are ranked as one group. All pages use the same groups, so no entry appears twice. */
 const RANKED = 24;
 /** How many characters of a candidate are read to rank it. */
 const READ_CHARACTERS = 8 * 1024;
 
 /**
  * Collects candidates, then ranks them. The candidates are the newest entries with each word, and older
- * entries with several words. Their words and age give a rough order; they are then read in groups of 24, and
- * each group is ranked by BM25. So a common word costs no more than a rare one. If results are sorted by
- * time, or if there is only one list, later pages continue past the candidates until everything is shown.
+ * entries with several words. Their number is limited, so a common word costs no more than a rare one. A
+ * rough order by words and age divides the candidates into groups of 24. Each group is then read and ranked
+ * by BM25. If results are sorted by time, or if there is only one list, later pages continue past the
+ * candidates until everything is shown.
  */
 export async function findEntries<R extends SearchRow>(
   source: SearchSource<R>,
@@ -116,7 +117,10 @@ class Search<R extends SearchRow> {
     this.#bounds = boundsOf(search);
   }
 
-  /** Returns a list per optional word. If there are phrases or no words, adds a list without such words. */
+  /**
+   * Returns one list for each optional word. If the query has phrases, or has no optional words, adds a list
+   * that requires no optional word.
+   */
   async lists(): Promise<CandidateList[]> {
     const { any, all } = this.#search.query;
     const asked = any.map((_term, index) => [index]);
@@ -128,13 +132,14 @@ class Search<R extends SearchRow> {
 
   /**
    * Returns lists of older entries that contain several optional words. Uses only words whose list was cut,
-   * because an uncut list already has every entry with its word. The first list is for the two rarest of
-   * these words. If it was cut too, and so was every word's list, a second list is for all words.
+   * because an uncut list already has every entry with its word. The first list has the entries with the two
+   * rarest of these words. If this list and the lists of all words were cut, a second list has the entries
+   * with all words.
    */
   async together(lists: readonly CandidateList[]): Promise<CandidateList[]> {
     const oldest = (word: number): number => lists[word]?.found.at(-1)?.at ?? 0;
     const words = [...this.#search.query.any.keys()];
-    // Rarest word first, because the list of a rarer word goes back further.
+    // Rarest word first. Cut lists are equally long, so the list of a rarer word reaches further back.
     const cut = words.filter((word) => lists[word]?.isCut).sort((a, b) => oldest(a) - oldest(b));
     const older = (some: number[]): Promise<CandidateList> => {
       // Newer entries with all of these words are already in one of the lists.
@@ -213,7 +218,7 @@ class Search<R extends SearchRow> {
   }
 }
 
-/** Returns one weight per term, optional words first. The phrases share one list, so each has its weight. */
+/** Returns one weight per term, optional words first. All phrases have the weight of the list they share. */
 function termWeights({ any, all }: SearchQuery, lists: readonly CandidateList[]): number[] {
   const weights = weightsOf(lists);
   return [...weights.slice(0, any.length), ...all.map(() => weights.at(-1) ?? 0)];
@@ -237,8 +242,8 @@ function union(lists: readonly CandidateList[]): Held[] {
 }
 
 /**
- * Returns the newest candidates. If a list was cut, returns at most `LIST_MAX` entries besides drafts: older
- * entries may be missing from the cut list. `past` is where the next page starts.
+ * Returns the newest candidates. A list that was cut may lack older entries. So if any list was cut, returns
+ * at most `LIST_MAX` entries besides drafts, and `past` is the position of the last one.
  */
 function newestOf(lists: readonly CandidateList[]): { candidates: Held[]; past: string | null } {
   const all = union(lists);
@@ -275,7 +280,7 @@ function byPosition(a: { readonly position: string }, b: { readonly position: st
   return a.position < b.position ? 1 : -Number(a.position > b.position);
 }
 
-/** SQLite's index knows only whole seconds, so periods are rounded to them. */
+/** SQLite's index stores only whole seconds, so periods are rounded to them. */
 function wholeSecond(at: number): number {
   return Math.floor(at / 1_000) * 1_000;
 }

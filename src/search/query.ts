@@ -128,7 +128,7 @@ class Draft {
     this.#now = now;
   }
 
-  /** Returns what is wrong with the item, or null. */
+  /** Adds the item to the query. Returns what is wrong with the item, or null. */
   take(item: Item): string | null {
     if (item.field !== null) return this.#field(item.field, item);
     const term = termOf(item.value, item.isQuoted);

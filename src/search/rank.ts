@@ -75,7 +75,7 @@ export function recency(ageMs: number): number {
   return 0.5 + 0.5 * 2 ** (-Math.max(0, ageMs) / HALF_MS);
 }
 
-/** Added to each period, so that an empty period does not divide by zero. */
+/** Added to the length of each period, to avoid dividing by zero if a period has no length. */
 const MOMENT_MS = 1_000;
 const K1 = 1.2;
 const B = 0.75;

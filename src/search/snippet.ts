@@ -3,7 +3,7 @@ import type { Term } from "./query.ts";
 import { cutBefore } from "../text/fence.ts";
 
 export interface Snippet {
-  /** One line. */
+  /** Always a single line. */
   readonly text: string;
   /** The ranges of the matches, in UTF-16 units; the end is exclusive. */
   readonly marks: readonly (readonly [from: number, to: number])[];
@@ -15,7 +15,7 @@ const LEAD = 50;
 /** How far to look for a space, so that no word is cut. */
 const SPACE_MAX = 24;
 
-/** Returns the part of a text with the most terms, on one line, with the ranges of the matches. */
+/** Returns the part of the text that contains the most terms, as one line, with the ranges of the matches. */
 export function snippetOf(text: string, terms: readonly Term[]): Snippet {
   const found = findTerms(text, terms);
   const from = beginning(text, bestStart(found));
@@ -29,8 +29,8 @@ export function snippetOf(text: string, terms: readonly Term[]): Snippet {
 }
 
 /**
- * Returns where the best match starts: the one followed by the most different terms, closest together, within
- * one snippet. Of equal matches, the first.
+ * Returns where the best match starts. A snippet from the best match on contains the most different terms. If
+ * several matches are equal in this, the one whose terms are closest together is best, then the first.
  */
 function bestStart(found: readonly Found[]): number {
   let best = { start: 0, count: 0, extent: 0 };
@@ -103,6 +103,6 @@ function onOneLine(text: string, at: { marks: readonly Mark[]; isBegin: boolean;
   return { text: `${line.trimEnd()}${at.isEnd ? "" : "…"}`, marks };
 }
 
-/** Matches a text that is already on one line. */
+/** Matches text that already is one line: printable ASCII with single spaces. */
 const ONE_LINE = /^(?:[!-~]+ )*[!-~]+$/;
 const BLANK = /[\s\p{Cc}\p{Cf}\u2028\u2029]/u;

@@ -9,13 +9,13 @@ interface Span {
   readonly end: number;
 }
 
-/** Longer words are cut to this length, so they are found by their beginning. */
+/** Longer words are cut to this length, in texts and in queries, so that they still match each other. */
 export const WORD_MAX = 64;
 
 /**
- * Returns the words of a text as both databases store them: letters and digits, without case, accents or
- * width. In scripts without spaces each character is a word, so that a search finds it inside a sentence.
- * Text is split here because the two databases would do it differently.
+ * Returns the words of a text as both databases store them: runs of letters and digits, without differences
+ * of case, accents or character width. In scripts without spaces each character is a word, so that a search
+ * can match inside a sentence. Both databases use this function, because each would split text differently.
  */
 export function wordsOf(text: string, wordsMax = Infinity): string[] {
   if (isPlain(text))
@@ -38,7 +38,7 @@ export function* spansOf(text: string): Generator<Span> {
   }
 }
 
-/** Returns an entry's searchable text: its text, a tool call's name, command and paths, a plan's steps. */
+/** Returns an entry's searchable text: its text, tool name, command, paths and plan steps. */
 export function searchedText(body: EntryBody): string {
   const { text } = body;
   const more = [
@@ -52,8 +52,8 @@ export function searchedText(body: EntryBody): string {
 }
 
 /**
- * Returns whether the term begins at a certain word of a text. `wordAt(n)` returns the nth word after that
- * one; `wordAt(0)` is the word itself.
+ * Returns whether the term's words occur at one position of a text. `wordAt(0)` returns the word at that
+ * position, `wordAt(n)` the nth word after it.
  */
 export function isTermAt({ words, isPrefix }: Term, wordAt: (n: number) => string): boolean {
   const last = words.length - 1;
@@ -86,7 +86,7 @@ function* spansIn(run: string, offset: number): Generator<Span> {
       yield { word: piece, start, end: start + 1 };
       continue;
     }
-    // Folding may turn one character into several pieces. Each piece becomes a word.
+    // Folding may split a piece into several words: `½` becomes `1` and `2`.
     for (const [word] of folded(piece).matchAll(PIECE))
       yield { word: firstChars(word, WORD_MAX), start, end: start + piece.length };
   }

@@ -46,7 +46,7 @@ function named(text: string, name: string | null, clean: Clean): string {
   return clean(name === null ? text : redactUnder(name, text, clean));
 }
 
-/** A header's value can have several words, so it is redacted together with its name, as one line. */
+/** A header's value can have several words, so name and value are redacted as one line, `name: value`. */
 function redactUnder(name: string, text: string, clean: Clean): string {
   if (!HEADER.test(name)) return text;
   const line = `${name}: ${text}`;
@@ -81,7 +81,7 @@ function nameBefore(before: string, value: unknown): string | null {
   const isFlag = FLAG.test(before);
   if (!isFlag && !NAME.test(before)) return null;
   if (nameSays(before) === null && !HEADER.test(before)) return null;
-  // A plain list of names looks like names with values, so after a name only a value with a digit counts.
+  // Without a flag, the list may contain only names. So after a name, only text with a digit is a value.
   const isValue = typeof value === "string" && hasFigure(value) && !/^[A-Z][A-Z0-9]*_[A-Z0-9_]*$/.test(value);
   return isFlag || isValue ? before : null;
 }
@@ -90,7 +90,7 @@ function nameBefore(before: string, value: unknown): string | null {
 const COMMAND_WORDS = 4;
 const ARGUMENTS_MAX = 64;
 
-/** `["mysql", "-p…"]`: arguments are read as if they were on one line. */
+/** Redacts arguments such as `["mysql", "-p…"]` as if they were one command line. */
 function commandLine(values: readonly unknown[]): readonly unknown[] {
   const isCommand = values
     .slice(0, COMMAND_WORDS)
@@ -135,7 +135,7 @@ function pairName(value: Record<string, unknown>): string | null {
   return PAIR_NAMES.map((key) => value[key]).find((name) => typeof name === "string") ?? null;
 }
 
-/** Keeps keys distinct, because two keys may have been redacted to the same mark. */
+/** Makes equal keys distinct, because two keys may have been redacted to the same text. */
 function apart(entries: readonly [string, unknown][]): [string, unknown][] {
   const seen = new Set<string>();
   const used = new Map<string, number>();

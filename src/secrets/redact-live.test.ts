@@ -49,7 +49,7 @@ const KEYS = [
     (by) => lines.join(by),
   ),
   ...["%0A", "<br>", "<br/>", String.raw`\n`, String.raw`\n-`].map((by) => lines.join(by)),
-  // Without the first border line.
+  // The same key without its first border line.
   ...["\n", "\n+", "\n-"].map((by) => [...body, foot].join(by)),
 ];
 

@@ -1,16 +1,17 @@
 import { secretsIn, shownPart } from "./redact.ts";
 import { type Secret, Tail } from "./detect/shape.ts";
 
-/** How many shown characters are searched again, because a name may be shown before its value arrives. */
+/** How many shown characters are searched again: `password=` may be shown before its value arrives. */
 const CONTEXT_MAX = 512;
 /**
- * The most characters that are held back. A longer secret is shown as a mark, other text as it is. The limit
- * also bounds the time per piece, because all held text is searched at once.
+ * The most characters that are held back. Beyond this, a secret is shown as `[redacted: …]` even if it has
+ * not ended, and other text as it is. The limit also bounds the time per piece, because all held text is
+ * searched at once.
  */
 const HOLD_MAX = 96 * 1024;
 /** The limit for a private key, which is cheap to search and may be much longer than other secrets. */
 const KEY_MAX = 320 * 1024;
-/** A longer word is shown before it ends, except for its last part, in which a secret may begin. */
+/** A longer word is shown before it ends, except its last part (`KEEP_BACK`): a secret may begin there. */
 const WORD_MAX = 32 * 1024;
 const KEEP_BACK = 8 * 1024;
 /** Held text longer than this is searched again only after it has grown by a quarter. */
@@ -27,7 +28,7 @@ export class LiveRedactor {
   #lookAt = 0;
   /** The held text is an unfinished private key. */
   #isKey = false;
-  /** A secret longer than the limit was shown as a mark; the rest of its word is still part of the secret. */
+  /** A secret over the limit was shown as `[redacted: …]`. The rest of its word is dropped too. */
   #isInSecret = false;
 
   push(piece: string): string {
@@ -56,7 +57,7 @@ export class LiveRedactor {
     return shown;
   }
 
-  /** Releases all held text. One secret fills it and is shown as a mark. */
+  /** Called when one secret fills the held text. Returns it as `[redacted: …]` and then holds nothing. */
   #showAll(whole: string, secrets: readonly Secret[]): string {
     const from = this.#context.length;
     this.#isInSecret = /\S$/.test(whole);

@@ -68,9 +68,9 @@ export class LongTexts extends Error {
 }
 
 /**
- * The search budget of the current write, and the long texts that were redacted before it began. A write
- * cannot pause to redact long texts, but knows its texts only once it runs: it then throws `LongTexts` and is
- * retried.
+ * How much text the current write may still search for secrets, and the long texts that were redacted before
+ * it began. A write cannot pause to redact long texts, but learns its texts only while it runs. So it throws
+ * `LongTexts`; the texts are redacted outside, and the write is retried.
  */
 class WriteRedactions {
   readonly #known = new Map<string, { shown: string; users: number }>();
@@ -122,7 +122,7 @@ class WriteRedactions {
 
 export const writeRedactions = new WriteRedactions();
 
-/** `redactDeep` within a write: throws `LongTexts` if there is more text than one step may search. */
+/** Works like `redactDeep`, but within a write throws `LongTexts` if the text is too long for one step. */
 export function redactBriefly<T>(value: T): T {
   return writeRedactions.redact(value);
 }

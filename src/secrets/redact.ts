@@ -5,7 +5,7 @@ import { namedIn } from "./detect/field.ts";
 import { MARK, type Secret, Spans, type Tail, shapesIn } from "./detect/shape.ts";
 import { firstChars } from "../text/fence.ts";
 
-/** A shorter text cannot hold a name with its value. */
+/** A text shorter than this is too short for a secret's name with its value. */
 const LENGTH_MIN = 7;
 
 /**
@@ -39,13 +39,13 @@ export function markOf(kind: string): string {
 }
 
 /**
- * Combines `HINT` and `LEADS`: a text without any match has no secret that its context reveals. Every string
- * is tested, so this is one expression that rejects most characters at once.
+ * Combines `HINT` and `LEADS`: only a text that matches can contain a secret that its context reveals. Every
+ * string is tested, so this is one expression that rejects most characters at once.
  */
 export const GIVEN_AWAY =
   /p(?:ass|wd)|s(?:ecret|ig(?:nature)?=)|token|key|c(?:red|ookie|url)|auth|m(?:nemonic|ysql|ariadb)|jwt|_p(?:w|at)|bearer|identified|redis-cli|login|ngrok|sql(?:plus|ldr)|expdp|impdp|rman/i;
 
-/** Returns all secrets and marks of a text. `tail` gets the index from which more text may change them. */
+/** Returns a text's secrets and marks. `tail` gets the index from which text added later may change them. */
 export function secretsIn(text: string, tail: Tail | null): Spans {
   const isGivenAway = GIVEN_AWAY.test(text);
   const known = new Spans([

@@ -47,7 +47,7 @@ describe("over its capacity", () => {
   const ask = (path: string, token = PERSON, init: RequestInit = {}): Promise<Response> =>
     fetch(running.url + path, { ...init, headers: { ...bearer(token), "content-type": "application/json" } });
 
-  /** Starts `count` requests; the returned function ends them. */
+  /** Starts `count` requests that keep waiting; the returned function lets them end. */
   async function under(count: number, token = PERSON): Promise<() => Promise<void>> {
     held = Promise.withResolvers<void>();
     entered.length = 0;

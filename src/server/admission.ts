@@ -6,14 +6,14 @@ import type { Caller } from "../contract/index.ts";
  * everyone late. Each kind of caller has its own limits, so that one kind cannot keep out the others.
  */
 export const ROOM = {
-  /** Requests in progress per session. */
+  /** Requests in progress per session, not counting waits and feeds. */
   session: 32,
   /** Waits and feeds per session. */
   sessionLong: 16,
-  /** Requests in progress per kind of caller. */
+  /** Requests in progress per kind of caller, not counting waits and feeds. */
   kind: 128,
   kindLong: 512,
-  /** Writes waiting for the store; above this, every request that may change something is refused. */
+  /** While this many writes wait for the store, every request that may change something is refused. */
   writes: 500,
 } as const;
 
@@ -29,7 +29,7 @@ export interface Asking {
 }
 
 export interface Admitted {
-  /** Counts the request as a wait or a feed from now on. Throws if there are too many. */
+  /** Counts the request as a wait or a feed from now on. Throws if too many of these are in progress. */
   becomeLong(): void;
   leave(): void;
 }

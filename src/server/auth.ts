@@ -8,7 +8,7 @@ import type { CallerContext, Gate } from "../operations/port.ts";
 export interface HostRule {
   port: number;
   readonly scheme: "http" | "https";
-  /** The address listened on; null if it is a wildcard. */
+  /** The address that the server listens on; null if it is a wildcard. */
   readonly host: string | null;
   /** Additional names: `name`, or `name:port` behind a proxy. */
   readonly allowHosts: readonly string[];
@@ -45,11 +45,11 @@ export function bearerOf(incoming: IncomingMessage): string {
   return token;
 }
 
-/** How long a health check waits for the store, and how many people's tokens are remembered for that. */
+/** A health check waits this long for the store, then accepts a person's token that it remembers. */
 const HEALTH_MS = 250;
 const PEOPLE_MAX = 16;
 
-/** Identifies callers. Looks up the process behind a socket only once, and never for a session's token. */
+/** Identifies callers. Looks up a socket's process at most once, and not for the token of a session. */
 export class Authenticator {
   readonly #gate: Gate;
   readonly #isAgentPeer: IsAgentPeer | undefined;
@@ -104,7 +104,7 @@ export class Authenticator {
     if (known !== undefined) return known;
     if (this.#isAgentPeer === undefined) return Promise.resolve(false);
     const { remotePort, remoteAddress, localPort } = socket;
-    // The caller has gone and its process cannot be looked up. It counts as an agent, so it is refused.
+    // The connection is closed, so its process is unknown. The caller is refused, as an agent would be.
     if (remotePort === undefined || remoteAddress === undefined || localPort === undefined) {
       return Promise.resolve(true);
     }

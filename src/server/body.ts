@@ -7,9 +7,9 @@ import { shortLine } from "../text/fence.ts";
 export const BODY_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * Returns the JSON of the body, or undefined if there is none. Refuses a body of another media type without
- * reading it. A foreign page cannot send JSON, only forms and plain text. Limits size and shape while the
- * bytes arrive.
+ * Returns the JSON of the body, or undefined if there is none. Refuses any other media type without reading
+ * the body, because a foreign web page can send forms and plain text, but not JSON. Limits size and shape
+ * while the bytes arrive.
  */
 export async function readJson(incoming: IncomingMessage): Promise<unknown> {
   const type = incoming.headers["content-type"];

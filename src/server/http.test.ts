@@ -27,7 +27,7 @@ interface Body {
 let running: Running;
 const inputs: { name: string; input: unknown }[] = [];
 const logged: string[] = [];
-/** The behaviour of the next wait. */
+/** What the fake `wait` operation does when it is called next. */
 let onWait: (call: Call) => Promise<unknown> = () => Promise.resolve({ timedOut: true });
 
 before(async () => {

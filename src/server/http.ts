@@ -22,7 +22,7 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Kept small, because all connections in the backlog are accepted at once. */
+/** Kept small: all waiting connections are accepted at once, which delays other work. */
 const BACKLOG = 48;
 const DRAIN_MS = 5_000;
 const KEEP_ALIVE_MS = 65_000;
@@ -104,8 +104,8 @@ function doorOf(
     try {
       return enter(caller, incoming, { token, outgoing });
     } finally {
-      // Callers that share one process lookup are identified at the same instant. `passed` lets only a few
-      // continue at a time.
+      // Callers that wait for the same process lookup are all identified at once. `passed` lets only a few of
+      // them continue at a time.
       await identified.passed();
     }
   };

@@ -3,7 +3,7 @@ import { Refusal } from "../contract/refusal.ts";
 import { nearest } from "../text/nearest.ts";
 
 export interface Naming {
-  /** Returns the caller's name for a field, if its surface uses another name. */
+  /** Maps a field to the name that the caller's surface uses. Without it, the names are the same. */
   readonly nameOf?: (field: string) => string;
 }
 
@@ -62,7 +62,7 @@ function explain(issue: Issue, context: Context): Explained {
   return { field, message: `${field} must be ${allowedBy(issue)}.`, isUnknown: false };
 }
 
-/** Describes what a field accepts, to follow "must be". */
+/** Describes what a field accepts, in words that fit after "must be". */
 function allowedBy(issue: Issue): string {
   switch (issue.code) {
     case "invalid_type":

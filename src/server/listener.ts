@@ -70,7 +70,7 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   return app;
 }
 
-/** Answers OPTIONS and all other methods. Never sends a CORS header: other origins may do nothing. */
+/** Answers OPTIONS; refuses methods the path lacks. Sends no CORS header, so other origins get no access. */
 function otherMethod(method: string, allowed: readonly string[]): Response {
   const allow = [...new Set([...allowed, ...(allowed.includes("GET") ? ["HEAD"] : []), "OPTIONS"])].join(
     ", ",

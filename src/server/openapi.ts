@@ -90,7 +90,7 @@ function body(fields: [string, unknown][], required: Set<string>): Json {
   };
 }
 
-/** Builds one response per status, naming its codes. `default` is for refusals of the server itself. */
+/** Builds one response per status, with that status's codes. `default` is for the server's own refusals. */
 function refusalResponses(codes: readonly contract.RefusalCode[]): Json {
   const byStatus = new Map<number, string[]>();
   for (const code of new Set(codes)) {

@@ -23,7 +23,7 @@ after(() => {
 
 const admitted = { becomeLong: (): void => undefined, leave: (): void => undefined };
 
-/** Opens a request that has arrived and waits for its answer. */
+/** Opens a request. Resolves when the server has received the request, before any answer. */
 async function openRequest(): Promise<{
   one: HttpRequest;
   outgoing: ServerResponse;

@@ -76,7 +76,10 @@ async function answer(c: Ctx, row: Row): Promise<Response> {
   });
 }
 
-/** Runs the operation. If the request was ended, a wait or a failed call throws the refusal that ended it. */
+/**
+ * Runs the operation. If the request was ended meanwhile, a wait and an operation that failed throw the
+ * refusal that ended the request.
+ */
 async function ask(request: HttpRequest, row: Row, input: object): Promise<unknown> {
   const startedAt = performance.now();
   const run = row.operations[row.name] as Ask;
@@ -177,7 +180,7 @@ function badField(field: string, what: string): Refusal {
 
 const mediaTypes = { markdown: "text/markdown", text: "text/plain" } as const;
 
-/** A transcript is JSON unless the first known media type in Accept is a text. */
+/** A transcript is JSON, unless the first media type in Accept that we know is Markdown or plain text. */
 function textAsked(c: Ctx): keyof typeof mediaTypes | null {
   for (const part of (c.req.header("accept") ?? "").split(",")) {
     const type = part.split(";")[0]?.trim().toLowerCase();

@@ -6,7 +6,7 @@ import { refusalOf } from "./refusal-response.ts";
 import { hostRule, listening, openServer, refuseOpenBind, sendRefusal, urlOf } from "./http.ts";
 
 export interface StartupOptions extends Pick<ServerOptions, "config" | "log"> {
-  /** Returns whether this is the person's token; there is no store yet to ask. */
+  /** Returns whether the token is the person's. It cannot ask the store, which is not open yet. */
   readonly isPerson: (token: string) => boolean;
   /** Returns what the daemon waits for, as a sentence. */
   readonly reason: () => string;

@@ -34,7 +34,7 @@ export async function isStale(q: Query, rootId: string, by: ProcessFence): Promi
   return (await q.get(holder)) === null;
 }
 
-/** The last try redacts long texts within the write, because each try may bring different ones. */
+/** Maximum number of tries. The last try redacts long texts inside the write instead of running it again. */
 const TRIES_MAX = 8;
 
 /**

@@ -10,7 +10,7 @@ export class StoreProblem extends Error {
 export interface StoreTrouble {
   /** Milliseconds since the epoch. */
   readonly since: number;
-  /** For people: which store, and why. */
+  /** For people: which store does not answer, and why. */
   readonly text: string;
 }
 
@@ -22,7 +22,7 @@ export interface Holder {
   readonly boot: string | null;
 }
 
-/** Another daemon uses this store, or this node's name in it. */
+/** Another daemon uses this store or, in a store that several daemons share, this node's name. */
 export class StoreLocked extends StoreProblem {
   readonly holder: Holder;
 

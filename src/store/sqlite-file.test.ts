@@ -61,7 +61,7 @@ async function aTree(store: Store): Promise<string> {
 it("what a message held is gone from the file after a WAL checkpoint, once it has landed", async () => {
   const store = await open();
   const rootId = await aTree(store);
-  // Lengths from one word to many pages, so that rows move, shrink and leave pages behind.
+  // Lengths from one word to many pages, so that rows move and shrink, and pages become free.
   const bodies = Array.from(
     { length: 300 },
     (_, i) => `password=canary-${i}x ${"word ".repeat((i * i) % 3_000)}`,

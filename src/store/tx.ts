@@ -36,7 +36,7 @@ export function readsOver(q: Query): Reads {
 
 /**
  * Runs queries until it is revoked, and remembers the first failure. On PostgreSQL a failed query aborts the
- * transaction even if the closure swallows the error. The remembered failure makes SQLite behave alike.
+ * transaction even if the closure swallows the error. On SQLite the remembered failure has the same effect.
  */
 export class GuardedQuery implements Query {
   failure: Error | null = null;

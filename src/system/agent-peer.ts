@@ -16,7 +16,7 @@ export type IsAgentPeer = (peer: Peer) => Promise<boolean>;
 export interface PeerOptions {
   /** Returns false while none of our agents runs. The check then needs no lookup. */
   readonly hasAgents?: () => boolean;
-  /** Pids of agents' processes of which neither the process nor an ancestor has the marker. */
+  /** Pids of agents' processes that do not have the marker and have no ancestor with the marker. */
   readonly remembered?: () => Promise<ReadonlySet<number>>;
 }
 

@@ -6,8 +6,8 @@ export function newId(): string {
 }
 
 /**
- * Returns a random id for a text that is sent to an agent. The id also marks the text's fence. The text's
- * author cannot guess the id, and so cannot close the fence.
+ * Returns a random id for a text that is sent to an agent. The id is also in the tags around the text. The
+ * text's author cannot guess the id, and so cannot forge the closing tag.
  */
 export function newDeliveryId(): string {
   return randomBytes(4).toString("hex");

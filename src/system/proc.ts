@@ -46,7 +46,7 @@ export function readStat(pid: number): ProcStat | null {
   };
 }
 
-/** In clock ticks since boot; null if the process has ended or the system has no `/proc`. */
+/** Returns a process's start in clock ticks since boot; null if it has ended or there is no `/proc`. */
 export function startTicks(pid: number): number | null {
   const stat = readStat(pid);
   return stat === null || stat.hasEnded ? null : stat.startTime;

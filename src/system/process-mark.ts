@@ -35,7 +35,7 @@ function isComparable({ host, place }: ProcessMark): boolean {
 
 /** Returns the id of the current boot. Without one, returns the boot time, rounded to ten minutes. */
 export function machineBoot(): string {
-  // If the rounded time changes without a reboot, clients only fetch one more snapshot.
+  // The rounded time may change without a reboot. Clients then fetch one more snapshot; that is harmless.
   return bootId() ?? String(Math.round((Date.now() - uptime() * 1_000) / 600_000));
 }
 

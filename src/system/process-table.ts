@@ -11,7 +11,7 @@ import { sharedRun } from "./shared-run.ts";
 export interface ProcessRow {
   readonly pid: number;
   readonly parentPid: number;
-  /** The pid of the leader of its POSIX session; 0 if the system does not report it. */
+  /** The pid of the leader of the process's POSIX session; 0 if the system does not report it. */
   readonly leaderPid: number;
   readonly startTime: number;
   readonly name: string;
@@ -37,14 +37,14 @@ export function readProcess(pid: number): ProcessRow | null {
   return rowOf(pid, readStat(pid));
 }
 
-/** Whether this process is still alive. Always true without /proc, where the check is expensive. */
+/** Whether a known process is still alive. Always true without /proc, where the check is expensive. */
 export function isSameAlive(known: ProcessIdentity): boolean {
   if (!hasProc()) return true;
   const row = readProcess(known.pid);
   return row !== null && isSame(row, known);
 }
 
-/** Whether a row with the pid of a known process is that process: pids are reused. */
+/** Whether the row is the known process itself, not a later process that reuses its pid. */
 export function isSame(row: ProcessRow, known: ProcessIdentity): boolean {
   return known.startTime === null || row.startTime === known.startTime;
 }

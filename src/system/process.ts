@@ -9,14 +9,14 @@ export interface ProcessIdentity {
   readonly command: string;
 }
 
-/** A process seen below an agent. */
+/** A descendant of an agent's process, remembered so that it can be killed even without the marker. */
 export interface RememberedProcess extends ProcessIdentity {
-  /** The boot in which the start time is valid; null or absent if unknown. */
+  /** The id of the system boot that the start time counts from; null or absent if unknown. */
   readonly boot?: string | null;
 }
 
 /**
- * Ends what a dead daemon left behind: processes that carry a marker or are remembered, and their
+ * Kills the processes that a dead daemon left behind: those that carry a marker or are remembered, and their
  * descendants. Never kills any other process.
  */
 export interface Reaper {

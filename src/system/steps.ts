@@ -1,6 +1,6 @@
 import { setImmediate as others } from "node:timers/promises";
 
-/** Lets the event loop run between the steps. */
+/** Runs a generator to its end, and lets the event loop run after each step. */
 export async function takeSteps<T>(steps: Generator<void, T>): Promise<T> {
   for (;;) {
     const step = steps.next();

@@ -63,7 +63,7 @@ export function withoutOurLines(text: string): string {
   return withoutDeliveryLines(text).replace(ourLine, String.raw`$1$2\[`);
 }
 
-/** Removes spaces and bare at signs at the end of a cut field: text after it could complete an `@path`. */
+/** Removes spaces and bare `@` from the end of a cut field: the text that follows could make an `@path`. */
 function withoutDanglingAt(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === " " || (line[end - 1] === "@" && line[end - 2] !== "\\"))) end -= 1;
@@ -74,7 +74,7 @@ function harmless(text: string): string {
   return withoutTriggerLines(text).replace(fenceMark, String.raw`<\$1`);
 }
 
-/** At most this multiple of the kept length is read, because some of the characters are stripped. */
+/** To keep n characters, at most this many times n are read, because some characters are stripped. */
 const readAhead = 64;
 
 const bareAt = /(?<!\\)@(?![ \t\n]|$)/g;
@@ -102,7 +102,7 @@ export function withoutTerminalSequences(text: string): string {
 }
 
 const escape = String.raw`\u001b`;
-/** Matches no opener. Otherwise each of n unterminated openers would be searched to the end of the text. */
+/** Excludes openers. Otherwise each unterminated opener would be searched to the end of the text. */
 const stringBody = String.raw`[^\u0007\u001b\u0090\u0098\u009c-\u009f\n]*`;
 const terminalSequence = new RegExp(
   [

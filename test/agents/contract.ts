@@ -10,9 +10,7 @@ import { Stage } from "./support/stage.ts";
 
 const TEST_MS = 400_000;
 
-/**
- * Tests the contract that every real agent fulfils as a parent and as a child; both are the same agent here.
- */
+/** Tests what every real agent must do as a parent and as a child. Here both are the same agent. */
 export function contract(agent: ProgramName): void {
   describe(`${agent} at both ends`, { skip: missing(agent), concurrency: false }, () => {
     const cells = new Cells(agent);

@@ -9,7 +9,7 @@ import { TOOLS } from "./support/tools.ts";
 import { AGENT_MS, processesWith, timesTold } from "./support/stage.ts";
 import type { Stage } from "./support/stage.ts";
 
-/** The agents that play the two ends of a scenario. */
+/** The agents that run the parent and the child of a scenario. */
 export interface Ends {
   readonly parent: ProgramName;
   readonly kid: ProgramName;

@@ -109,8 +109,8 @@ function checkChildren({ tables, sessions, findings }: Checking): void {
 }
 
 /**
- * Checks I6 in the agents' journals: once a cancel has reported that no process is left, no journal of its
- * sessions grows.
+ * Checks I6 in the agents' journals: once a cancel has reported that no process is left, the journals of the
+ * cancelled sessions do not grow.
  */
 function checkCancelled({ cancelled, tables, journalSizes, findings }: Checking): void {
   for (const { sessionId, sizes } of cancelled) {

@@ -4,8 +4,8 @@ import type { Got } from "./journals.ts";
 import type { MessageRow } from "./tables.ts";
 
 /**
- * Checks each message against the journal of its agent: none may be lost, repeated without its mark, or out
- * of order.
+ * Checks each message against its agent's journal: none may be lost, out of order, or repeated without the
+ * mark of a repeat.
  */
 export function checkMessages(checking: Checking): void {
   const { tables, counts } = checking;
@@ -65,7 +65,7 @@ function checkRepeats(checking: Checking, message: MessageRow, got: readonly Got
   const { findings, counts } = checking;
   const again = got.slice(1);
   if (again.length === 0) return;
-  // A wait shows open triggers without a mark, even if the agent has received them as messages.
+  // The wait tool shows open triggers without the mark of a repeat, even if the agent already has them.
   const isShown = (each: Got): boolean => message.kind === "trigger" && each.by === "tool";
   const unmarked = again.filter((each) => !each.isMarked && !isShown(each));
   if (unmarked.length > 0) {

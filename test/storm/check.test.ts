@@ -9,8 +9,8 @@ import { storm } from "./storm.ts";
 import type { MessageRow, Tables } from "./tables.ts";
 
 /**
- * Shows that every rule of the storm can fail. Each test changes one thing in the evidence of a run without
- * faults and expects a finding.
+ * Shows that every rule of the check after a storm can fail. Each test changes one thing in the evidence of a
+ * run without faults and expects a finding.
  */
 describe("the comparison after a storm", () => {
   let calm: Evidence;
@@ -147,7 +147,7 @@ function withGot(
   return { ...evidence, journals: { ...evidence.journals, got } };
 }
 
-/** Returns a callback whose parent is alive, so that it must have been delivered. */
+/** Returns a delivered callback whose parent is still alive. */
 function landedCallback({ tables }: Evidence): MessageRow {
   const live = new Set(tables.sessions.filter((each) => each.endedAt === null).map((each) => each.id));
   const isWanted = (each: MessageRow): boolean =>

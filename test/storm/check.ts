@@ -49,7 +49,7 @@ export function checkAll(evidence: Evidence): void {
   checkTranscripts(checking);
 }
 
-/** Returns how a finding describes a message. */
+/** Returns the fields that describe a message in a finding. */
 export function messageDetail(checking: Checking, message: MessageRow): Record<string, unknown> {
   const session = checking.sessions.get(message.sessionId);
   const turn = message.turnId === null ? undefined : checking.turns.get(message.turnId);

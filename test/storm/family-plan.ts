@@ -9,7 +9,7 @@ export interface FamilyPlan {
 }
 
 export interface Leaving {
-  /** Appears in the command line of every process that a script leaves behind. */
+  /** A text in the command line of every process that a script leaves behind. */
   readonly mark: string;
   /** Whether a process left behind may hide: clear its environment and detach from its parent at once. */
   readonly mayHide: boolean;

@@ -4,7 +4,7 @@ import type { Chance } from "./chance.ts";
 import type { Poke } from "./people.ts";
 import type { World } from "./world.ts";
 
-/** The faults and their relative frequencies. Each SIGKILL counts as a kill. */
+/** The faults and their relative frequencies. Each SIGKILL counts towards `killsMax`. */
 const FAULTS = {
   killDaemon: 7,
   killDaemonAtMoment: 6,

@@ -38,7 +38,7 @@ export class People {
   readonly #chance: Chance;
   readonly #answering: Chance;
   readonly #poking: Chance;
-  /** The sessions that were running in the last listing. */
+  /** The sessions that were neither idle nor ended in the last listing. */
   #atWork: readonly string[] = [];
   #isOver = false;
   #isResting = false;
@@ -59,7 +59,7 @@ export class People {
     this.#answers = this.#answer();
   }
 
-  /** Does `what` to a running session without waiting for the reply, because a fault follows immediately. */
+  /** Does `what` to a session at work. Does not wait for the reply, because a fault is injected at once. */
   poke(what: Poke): void {
     if (this.#atWork.length === 0) return;
     const id = this.#poking.pick(this.#atWork);
@@ -116,7 +116,7 @@ export class People {
     }
   }
 
-  /** Returns the ids of the sessions that have not ended, and how many are open; null if the call failed. */
+  /** Returns the ids of sessions that have not ended, and how many are not idle; null if the call failed. */
   async #open(): Promise<{ all: string[]; open: number } | null> {
     const listed = await this.call(async (client) => {
       const trees = await Promise.all(this.roots.slice(-6).map((id) => client.tree({ id })));

@@ -2,9 +2,7 @@ import type { StormReport } from "./storm.ts";
 
 const SHOWN_MAX = 12;
 
-/**
- * Returns what a storm did and found. A finding has enough detail to look it up; the seed repeats the storm.
- */
+/** Reports what a storm did and found: each finding with details, and the command that repeats the storm. */
 export function reportLines(report: StormReport, seconds: number): string[] {
   const { seed, store, kills, findings, kept } = report;
   const counts = [...report.counts].toSorted(([a], [b]) => (a < b ? -1 : 1));

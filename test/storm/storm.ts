@@ -16,13 +16,13 @@ export interface StormOptions {
   readonly seed: number;
   readonly store: StoreKind;
   /**
-   * The number of SIGKILLs of daemon, agents and PostgreSQL. Other faults, such as suspended processes and
-   * cut connections, are not counted.
+   * How many SIGKILLs to send to the daemon, the agents and PostgreSQL. Other faults, such as suspended
+   * processes and cut connections, are not counted.
    */
   readonly kills: number;
-  /** The minimum number of events before the storm may end. */
+  /** The storm continues until there are this many events or `timeMs` has passed. */
   readonly eventsMin?: number;
-  /** No fault is injected after this time. */
+  /** No fault is injected after this many milliseconds. */
   readonly timeMs: number;
   /** If there are findings, the storm's home is copied into this folder. */
   readonly keep?: string;

@@ -81,7 +81,7 @@ export interface LeaseRow {
   readonly pid: number | null;
 }
 
-/** The tables that a storm compares, read directly from the database. */
+/** The rows that the checks of a storm use, read directly from the database. */
 export interface Tables {
   readonly sessions: readonly SessionRow[];
   readonly turns: readonly TurnRow[];

@@ -49,7 +49,7 @@ async function attack(text: string): Promise<void> {
   const n = Number(count);
   if (what === "asks") {
     for (let at = 0; at < n; at += 1) await ask(at);
-    // Waits forever, so that its requests stay open.
+    // Never returns, so that the permission requests stay open.
     await new Promise(() => setInterval(() => undefined, 60_000));
   }
   if (what === "says") for (let at = 0; at < n; at += 64) await say("x".repeat(64 * 1024));

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { type Client, eventually, TestHome } from "./daemon.ts";
 import { longestStretch } from "./stretches.ts";
 
-/** The most processor time that one stretch of the daemon's main thread may take (see `stretches.ts`). */
+/** The longest time that the daemon's main thread may work without a break, in processor time. */
 export const STRETCH_MAX_MS = 50;
 const AT_WORK = 50;
 
@@ -30,7 +30,7 @@ export type Attack = (ground: Ground) => Promise<void>;
 
 export interface Damage {
   readonly what: string;
-  /** The longest stretch on the daemon's main thread, in processor time. */
+  /** The longest time that the daemon's main thread worked without a break, in processor time. */
   readonly longestMs: number;
   readonly wallMs: number;
 }
@@ -177,8 +177,8 @@ export async function holdNobodyUp(
   await withFiftyAtWork(async (measure) => {
     for (const [what, attack] of Object.entries(attacks)) {
       let longestMs = Infinity;
-      // Repeat the attack if a stretch was too long. A long stretch that the attack causes occurs every time;
-      // garbage collection or a slow core causes one only sometimes.
+      // Repeat the attack if the main thread was blocked too long. If the attack is the cause, this happens
+      // every time. Garbage collection or a slow core causes it only sometimes.
       for (let left = TRIES; left > 0 && longestMs > STRETCH_MAX_MS; left -= 1) {
         const damage = await measure(what, attack);
         longestMs = Math.min(longestMs, damage.longestMs);
@@ -192,7 +192,7 @@ export async function holdNobodyUp(
   });
 }
 
-/** Runs a daemon with fifty working sessions. The daemon records the long stretches of its main thread. */
+/** Runs a daemon with fifty working sessions. It records each long time that its main thread is blocked. */
 export async function withFiftyAtWork(
   run: (measure: (what: string, attack: Attack) => Promise<Damage>) => Promise<void>,
 ): Promise<void> {

@@ -21,13 +21,13 @@ export interface CrashRow {
   readonly check: (client: Client, sessions: Sessions) => Promise<void>;
 }
 
-/** Kills a real daemon with SIGKILL at the row's moment, restarts it and checks every promise. */
+/** Kills a real daemon with SIGKILL at the row's moment, restarts it and checks what must be true then. */
 export async function crashCase(setup: DaemonSetup, row: CrashRow): Promise<void> {
   const home = new TestHome(setup);
   try {
     const client = await home.start({ crashAt: row });
     const { session: root } = await client.create({ name: "root", cwd: home.work, prompt: row.prompt });
-    // The call may fail when the daemon dies, which this test intends.
+    // The call may fail, because this test kills the daemon during the call.
     const calling = row.meanwhile?.(client, root.id).catch((error: unknown) => error);
     await home.ended();
     await calling;
@@ -48,7 +48,7 @@ export async function crashCase(setup: DaemonSetup, row: CrashRow): Promise<void
   }
 }
 
-/** Checks that the agent's record contains each landed message exactly once. */
+/** Checks that the agent's journal contains each message with the status `landed` exactly once. */
 async function checkDelivered(home: TestHome, client: Client, sessions: Sessions): Promise<void> {
   for (const session of sessions) {
     if (session.agentSessionId === null) continue;

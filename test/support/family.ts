@@ -28,8 +28,8 @@ export async function callbacksTo(client: Client, id: string): Promise<{ index: 
 
 /**
  * Checks the invariants that hold after every run. A child with an outcome has a callback in its parent's
- * inbox, unless it owes none. No callback exists twice or was delivered twice. No callback stays taken in a
- * session that is not running.
+ * inbox, unless its callback is off or it was detached. No callback exists twice or was delivered twice. No
+ * callback has the status `taken` in a session that is not running.
  */
 export async function checkInvariants(client: Client, rootId: string): Promise<void> {
   const { sessions } = await client.tree({ id: rootId });

@@ -80,7 +80,7 @@ export class FeedReader {
   readonly #done: Promise<void>;
   #cursor: string | null = null;
 
-  /** After `cutsMax` cuts, the connection is not cut any more. */
+  /** After `cutsMax` cuts, no further connection is cut. */
   constructor(home: TestHome, options: { tree?: string; cutsMax: number; chance: () => number }) {
     this.#home = home;
     this.#tree = options.tree ?? null;

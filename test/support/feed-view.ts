@@ -70,7 +70,7 @@ export function viewOf(events: readonly Event[]): View {
   return view;
 }
 
-/** Returns the same view, read from the tables through the operations. */
+/** Returns the view that `viewOf` builds from events, but reads it from the tables through the operations. */
 export async function tablesOf(client: Client, rootIds: readonly string[]): Promise<View> {
   const view: View = {};
   for (const rootId of rootIds) {

@@ -44,7 +44,7 @@ import {
 import type { Entry } from "../../src/contract/index.ts";
 import { LineReader } from "../../src/text/line-reader.ts";
 
-/** Every regular expression and scanner that text of an agent, a project, a page or a file can reach. */
+/** Every regular expression and scanner that reads text from an agent, a project, a page or a file. */
 export const SCANNERS: Readonly<Record<string, (text: string) => unknown>> = {
   visible,
   withoutTerminalSequences,
@@ -160,7 +160,7 @@ function* inPieces(text: string, count: number): Generator<string> {
   for (let at = 0; at < text.length; at += length) yield text.slice(at, at + length);
 }
 
-/** Pieces to repeat for the worst case of an expression: openers without an end, separators, blanks. */
+/** A test repeats each piece to find slow expressions: openers without an end, separators, blanks. */
 export const ATOMS: readonly string[] = [
   "a",
   "A",

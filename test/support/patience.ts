@@ -1,8 +1,8 @@
 import { slowness } from "../../scripts/slowness.ts";
 
 /**
- * A time limit, given for an idle machine. When the limit is reached, the slowness of the machine is
- * measured, and the limit is extended accordingly.
+ * A time limit that is meant for an idle machine. When it is reached, measures how slow the machine is now,
+ * and extends the limit by that factor.
  */
 export class Patience {
   readonly #startedAt = performance.now();

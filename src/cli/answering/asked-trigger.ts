@@ -11,7 +11,7 @@ export interface Asked {
   readonly session: Session;
 }
 
-/** Finds an open trigger by its id or its session. `followUp` and `ack` are for a finished round instead. */
+/** Finds an open trigger by its id or session. For `followUp` and `ack`, finds that of a finished round. */
 export async function findAsked(client: Client, ref: string, action: Action | null): Promise<Asked> {
   const { triggers } = await client.listTriggers({ for: "all" });
   const byId = triggers.filter((each) => each.id === ref || each.shortId === ref);

@@ -17,7 +17,7 @@ export interface Need {
   readonly session: Session;
   /** The name of the family's root; null if the session is the root itself. */
   readonly family: string | null;
-  /** When the default answer applies, or when a parent's question goes to the person; null if never. */
+  /** When the default answer applies, or when a question to a parent goes to the person; null if never. */
   readonly until: number | null;
   readonly trigger: OpenTrigger | null;
 }
@@ -98,7 +98,7 @@ export function questionsOf(trigger: Payload): AskedQuestion[] {
   }));
 }
 
-/** Returns the full text, never a summary: a person decides on it. */
+/** Returns the full text, never a summary, because a person makes a decision from it. */
 export function askLines(trigger: Ask): string[] {
   const { payload } = trigger;
   switch (kindOf(trigger)) {

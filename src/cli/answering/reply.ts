@@ -87,7 +87,7 @@ function pairsOf(words: readonly string[], ids: readonly string[]): Record<strin
   return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", pair?.[2] ?? ""]));
 }
 
-/** Returns the option that matches without regard to case, else the text itself. */
+/** Returns the option that equals the text except for case, else the text itself. */
 function optionOf(text: string, options: readonly string[]): string {
   return options.find((option) => option.toLowerCase() === text.toLowerCase()) ?? text;
 }

@@ -37,7 +37,7 @@ async function seen(client: Client, done: RespondOutput, session: Session): Prom
   return `${label} has not picked it up yet${why}`;
 }
 
-/** Resolves to the time at which the agent received the answer; null if it has not within `SEEN_MS`. */
+/** Resolves to the time when the agent received the answer; null if that takes longer than `SEEN_MS`. */
 async function untilSeen(client: Client, done: RespondOutput): Promise<number | null> {
   const deadline = performance.now() + SEEN_MS;
   for (;;) {

@@ -83,7 +83,7 @@ interface DrawRequest {
   readonly onDeep: () => void;
 }
 
-/** Draws until the signal is aborted. The returned function draws the last frame. A pipe gets only that. */
+/** Draws until the signal is aborted. The returned function draws the last frame, the only one on a pipe. */
 function draw(client: Client, call: Call, request: DrawRequest): (last: DemoFacts) => Promise<void> {
   const isLive = call.io.tty;
   const block = isLive ? inlineBlock(call.io.stdout) : null;

@@ -15,7 +15,7 @@ import {
 import { clientNameIn, errorAnswer, type McpMessage, messageOf, recordOf } from "../mcp/message.ts";
 import { LineReader } from "../../text/line-reader.ts";
 
-/** Pause before connecting to the daemon, so that a new client gets its first answers without delay. */
+/** Delay before connecting to the daemon. Connecting at once would slow down the client's first answers. */
 const HELLO_MS = 200;
 /** Grace period for running calls after the client has closed our input. */
 const LEAVE_MS = 5_000;
@@ -157,7 +157,7 @@ class StdioServer {
 
   /**
    * Allows a retry only if the message changes nothing or was certainly not executed. A broken connection
-   * proves nothing: the daemon may have executed the message before.
+   * does not prove that: the daemon may have executed the message before the connection broke.
    */
   #mayRepeat(message: McpMessage, error: unknown): boolean {
     if (error instanceof TokenRefused) return !this.#isKnown;

@@ -138,7 +138,7 @@ function withHint(line: string, hint: string, call: Call): string {
 function agentWords(agent: Agent | undefined, paint: Paint): string {
   if (agent === undefined) return "none";
   const name = cleanLine(agent.name);
-  // A known version means that the program is installed and only its adapter is missing.
+  // A missing adapter also makes `installed` false. If the version is known, only the adapter is missing.
   if (!agent.installed && agent.version !== null && agent.howToInstall !== null)
     return `${name}: run ${cleanLine(agent.howToInstall)}`;
   if (!agent.installed) return `${name}: not installed`;

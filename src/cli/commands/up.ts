@@ -45,8 +45,8 @@ async function inForeground(call: Call, paths: Paths, settings: DaemonSettings):
   if (!isHandedOver(process.env)) {
     prepareHome(paths);
     const env = daemonEnv(paths, settings, call.env);
-    // An invalid configuration is not handed over. Then there is no restart to hide the password: the daemon
-    // starts here, reports what is wrong, and exits.
+    // An invalid configuration is not handed over. Then no restart hides the password, but the daemon started
+    // here only reports what is wrong and exits.
     if (isHandedOver(env) && showsStorePassword(call.env, process.argv)) beginAnew(env);
     for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
     Object.assign(process.env, env);
@@ -58,8 +58,8 @@ async function inForeground(call: Call, paths: Paths, settings: DaemonSettings):
 }
 
 /**
- * Restarts this command without the store's password in its arguments and environment, which other programs
- * could read for as long as the process lives.
+ * Restarts this command without the store's password in its arguments and environment. Other programs could
+ * read both for as long as the process lives.
  */
 function beginAnew(env: NodeJS.ProcessEnv): void {
   const [, ...words] = process.argv;

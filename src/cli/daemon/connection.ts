@@ -21,7 +21,7 @@ export interface Connection {
 
 export const NOT_RUNNING = "The daemon is not running. Start it: kinfold up";
 
-/** Connects to the daemon. If none runs, starts one and says so (with `start`), or throws. */
+/** Connects to the daemon. If none runs: with `start`, starts one and says so; otherwise throws. */
 export async function openConnection(call: Call, options: { start?: boolean } = {}): Promise<Connection> {
   const found = await tryConnection(call);
   if (found !== null) return found;
@@ -35,7 +35,7 @@ export async function openConnection(call: Call, options: { start?: boolean } = 
   return started;
 }
 
-/** Returns null if no daemon runs. Throws a `Failure` that says what to do on any other problem. */
+/** Returns null if no daemon runs. On any other problem, throws a `Failure` that says what to do. */
 export async function tryConnection(call: Call): Promise<Connection | null> {
   const paths = homeOf(call);
   // A token or address in another user's home would lead to that user's daemon.

@@ -7,7 +7,7 @@ export function mayRun(daemon: DaemonFile): boolean {
   return isAlive(daemon.pid) && !isAnother(daemon);
 }
 
-/** True if the process has the recorded start time. The command line is no proof: any program can copy it. */
+/** True if the process has the recorded start time. The command line is not compared: anyone can copy it. */
 export function isProvenDaemon(daemon: DaemonFile): boolean {
   return daemon.processStart !== null && daemon.processStart === processStart(daemon.pid);
 }

@@ -8,7 +8,7 @@ import { homeOf } from "../daemon/home.ts";
 export { agentsDirOf, installAdapter, locateAdapter, VENDORS } from "../../drivers/vendors/index.ts";
 export type { AdapterPackage, InstallProgress, Vendor } from "../../drivers/vendors/index.ts";
 
-/** Returns the agents that a daemon started here and now would find. Starts no agent. */
+/** Returns the agents that a daemon would find if it started here and now. Starts no agent. */
 export async function probeOwnAgents(call: Call): Promise<Agent[]> {
   const paths = homeOf(call);
   const config = configOf(call);
@@ -16,7 +16,7 @@ export async function probeOwnAgents(call: Call): Promise<Agent[]> {
   return Promise.all([...createDrivers(options).values()].map((driver) => driver.probe()));
 }
 
-/** Returns the sandbox that a daemon started here would put agents in. */
+/** Returns the sandbox that a daemon would put agents in if it started here. */
 export async function ownSandbox(call: Call): ReturnType<typeof reportSandbox> {
   return reportSandbox(configOf(call).sandbox);
 }

@@ -77,7 +77,7 @@ function headersFor(target: McpTarget, message: McpMessage, version: string | nu
   };
 }
 
-/** Encodes a value that a header cannot hold, as the protocol prescribes. */
+/** Encodes the text as the protocol prescribes if a header cannot contain it unchanged. */
 function headerText(text: string): string {
   if (/^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(text) && !text.startsWith("=?")) return text;
   return `=?base64?${Buffer.from(text).toString("base64")}?=`;

@@ -1,7 +1,7 @@
 import { instructionsFor, type ListedTool } from "../../contract/tools/tool.ts";
 import { answer, errorAnswer, type McpMessage, versionIn } from "./message.ts";
 
-/** The protocol versions that begin with `initialize`, newest first. `MODERN` does not use it. */
+/** The protocol versions that begin with `initialize`, newest first. `MODERN` has no `initialize`. */
 const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
 const MODERN = "2026-07-28";
 const CAPABILITIES = { tools: {}, prompts: {} };

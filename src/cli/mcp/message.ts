@@ -30,7 +30,7 @@ export function versionIn(message: McpMessage): string | null {
   return typeof version === "string" ? version : null;
 }
 
-/** Returns the client's name; its place depends on the protocol version. */
+/** Returns the client's name. Which field has the name depends on the protocol version. */
 export function clientNameIn(message: McpMessage): string | null {
   const info = message.method === "initialize" ? message.params["clientInfo"] : message.meta[CLIENT_INFO];
   const { name } = recordOf(info);

@@ -17,7 +17,7 @@ function sentence(event: Event): string | undefined {
   return SENTENCES[event.type];
 }
 
-/** Texts for events that contain no text. An event that has none here either is not shown. */
+/** Texts for events that contain no text. Such an event is shown only if it is listed here. */
 const SENTENCES: Partial<Record<Event["type"], string>> = {
   "session.created": "created",
   "session.ended": "ended",

@@ -51,7 +51,7 @@ function sentence(end: WaitOutput): string {
   return `${word}${took}${end.error ? `: ${cleanLine(end.error)}` : "."}`;
 }
 
-/** True if it is unknown how the session ended: an agent that Kinfold did not start may not record it. */
+/** True if it is unknown how the session ended. Agents not started by Kinfold do not always record it. */
 function isUnknown({ timedOut, outcome, status }: WaitOutput): boolean {
   return !timedOut && outcome === null && status !== "working";
 }

@@ -6,7 +6,7 @@ import { listOpen, listSessions } from "../sessions.ts";
 import { isOpen } from "../show/words.ts";
 
 export interface LiveOptions {
-  /** Any session of the tree to follow. Without it, all open families are followed. */
+  /** Any session of the one tree to follow. Without it, all open trees are followed. */
   readonly tree?: string;
   readonly all?: boolean;
   readonly signal: AbortSignal;

@@ -2,7 +2,7 @@ import { text as readAll } from "node:stream/consumers";
 import type { Call } from "../call.ts";
 import { refused } from "../failure.ts";
 
-/** Joins the words into one text. If it is `-`, or empty and standard input is a pipe, reads that instead. */
+/** Joins the words. If the text is `-`, or is empty and stdin is a pipe, reads standard input instead. */
 export async function promptOf(call: Call, words: readonly string[], example: string): Promise<string> {
   const written = words.join(" ");
   const fromStdin = written === "-" || (written === "" && isPipe(call));

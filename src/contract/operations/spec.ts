@@ -3,7 +3,7 @@ import { SessionRef } from "../id.ts";
 import type { RefusalCode } from "../refusal.ts";
 import type { TokenRight } from "../token.ts";
 
-/** One operation, offered on every surface that its row names (`http`, `mcp`, `cli`). */
+/** One operation. It is offered on each surface whose field is set: `http`, `mcp`, `cli`. */
 export interface OperationSpec {
   readonly summary: string;
   readonly input: z.ZodObject;

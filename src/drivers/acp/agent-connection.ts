@@ -57,7 +57,7 @@ export async function connect(
       if (dialect.isNoise?.(update) !== true) updates.take(update);
     },
     onAnswer(method, left) {
-      // A prompt sent while another runs joins its turn, so only the last open prompt ends the turn.
+      // A prompt sent during a turn joins that turn, so the turn ends only when no prompt is open any longer.
       if (method === "session/prompt" && left > 0) updates.endMessage();
       else if (method === "session/prompt") seen = updates.endPrompt();
       if (method === "session/load" && replayQuietMs === undefined) replay = updates.endReplay();

@@ -24,8 +24,8 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 /**
- * An agent that has modes and accepts a second prompt. It finishes its replay late and may not answer its
- * first load.
+ * An agent that has modes and accepts a second prompt. Started as `late`, it finishes its replay late;
+ * started as `deaf`, it does not answer its first `session/load`.
  */
 const AGENT = `
 import { createInterface } from "node:readline";

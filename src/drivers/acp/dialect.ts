@@ -14,7 +14,7 @@ export interface Dialect {
   readonly meta?: (request: OpenRequest) => Fields | undefined;
   /** The vendor's names for each mode, best first. If the agent accepts none, no session is opened. */
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
-  /** The answer to all permission requests in a mode, for agents that ask even where the mode decides. */
+  /** The fixed answer to every permission request in a mode. Some agents ask although the mode decides. */
   readonly answers?: Partial<Record<Permission, "allow" | "deny">>;
   /** What the agent does with a second prompt while one runs, if it has no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
@@ -57,7 +57,7 @@ export interface LoadHabit {
   /** How long to wait before this session may be loaded. */
   readonly waitMs?: (agentSessionId: string, cwd: string) => number;
   readonly waitMaxMs?: number;
-  /** Set if an agent answers a load too early. Its replay then ends after this long without an update. */
+  /** Set if the agent answers a load during its replay. The replay ends after this long without an update. */
   readonly replayQuietMs?: number;
   /** A load that takes longer is abandoned and retried in a new process. */
   readonly limitMs?: number;

@@ -11,7 +11,7 @@ const program = join(folder, "agent");
 writeFileSync(program, "");
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Creates starts that run until the test ends them. */
+/** Creates fake starts of an agent. Each runs until the test resolves its promise in `begun`. */
 function stage() {
   const gate = new FirstStart();
   const begun: PromiseWithResolvers<boolean>[] = [];

@@ -60,8 +60,8 @@ function bounded(at: number, now: number): number {
 const LONGEST_MS = 32 * 86_400_000;
 const UNKNOWN_MS = 3_600_000;
 /**
- * Delay before a retry if the reset time has passed. Also, because vendors report times without seconds, a
- * time of day that passed less than this long ago means today, not tomorrow.
+ * Delay before a retry if the reset time has passed. Vendors report times without seconds, so a time of day
+ * that passed less than this long ago still means today, not tomorrow.
  */
 const SOON_MS = 60_000;
 
@@ -190,8 +190,8 @@ function wallOf(at: number, zone: string | undefined): Wall & { readonly second:
 }
 
 /**
- * First estimates the instant, then uses the time zone's offset at that estimate. The offset at `wall` itself
- * may differ, because daylight saving time may begin or end in between.
+ * `wall` is the local time read as UTC. The zone's offset at `wall` gives only an estimate, because daylight
+ * saving time may begin or end between `wall` and the true instant. So the offset at the estimate is used.
  */
 function instantOf({ year, month, day, hour, minute }: Wall, zone: string | undefined): number {
   const wall = Date.UTC(year, month, day, hour, minute);

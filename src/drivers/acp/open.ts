@@ -28,7 +28,7 @@ interface Opening {
 
 interface Opened {
   readonly result: OpenResult;
-  /** The agent did not answer a load; the caller may retry it. */
+  /** The agent did not answer the request to load its session; the caller may retry. */
   readonly isUnanswered: boolean;
 }
 
@@ -157,7 +157,7 @@ function learn(learned: Learned, answer: Initialized, steer: Steer): void {
   learned.fork = Boolean(answer.agentCapabilities?.sessionCapabilities?.fork);
 }
 
-/** Returns null if a load gets no answer in time. Drops a fork's replay: it only repeats what was copied. */
+/** Null if a load gets no answer in time. Drops a fork's replay: it only repeats the original session. */
 async function newOrLoaded(connection: AgentConnection, opening: Opening): Promise<OpenedSession | null> {
   const { request, dialect } = opening;
   const meta = dialect.meta?.(request);
@@ -197,7 +197,7 @@ async function newOrForked(
   }
 }
 
-/** Ends early when the connection closes, so that stopping the agent does not take the whole wait. */
+/** Waits `waitMs`. Rejects as soon as the connection closes, so that stopping the agent is not delayed. */
 async function untilLoadable(connection: AgentConnection, waitMs: number): Promise<void> {
   if (waitMs <= 0) return;
   const { signal } = connection.rpc;

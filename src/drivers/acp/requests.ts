@@ -79,7 +79,7 @@ function permissionOf(call: Call, offered: readonly PermissionOption[]): AgentRe
   return { kind: "permission", tool, title, command, paths, risk, options, ours };
 }
 
-/** The risk of each of ACP's tool kinds. A tool of any other kind can do anything. */
+/** The risk of each of ACP's tool kinds. The risk of any other kind is `unknown`. */
 const RISKS: Readonly<Record<string, Risk>> = {
   read: "read",
   search: "read",
@@ -123,7 +123,7 @@ function formFields(schema: unknown): Field[] {
   return all.filter((field) => !others.has(field.name));
 }
 
-/** If a form has one field, its question is in the message, in the field's description, or in both. */
+/** Returns a field's question. With a single field, message and description may each have part of it. */
 function textOf(message: string, field: Field, count: number): string {
   if (field.says === "" || message.includes(field.says)) return message;
   return count === 1 ? `${message}\n${field.says}` : field.says;

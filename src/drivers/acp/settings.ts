@@ -38,8 +38,8 @@ type ModelChoice =
 
 /**
  * Selects the model if the agent offers a choice, and returns the model that the agent then reports, perhaps
- * under another name. A rejected model is a problem: the session must not run with another one. An agent that
- * offers no choice is assumed to run the model from its configuration.
+ * under another name. A rejected model is a problem: the session must not run with another one. If the agent
+ * offers no choice, only `own`, the model from its configuration, is accepted.
  */
 export async function selectModel(
   connection: AgentConnection,

@@ -69,7 +69,7 @@ export function createFakeDriver(options: FakeOptions = {}): Driver {
 interface Conversation {
   readonly userTexts: string[];
   readonly toolResults: string[];
-  /** How many tools were called after each user text. */
+  /** The number of tool calls after each of the `userTexts`. */
   readonly toolCalls: number[];
   lastText: string | null;
 }

@@ -67,7 +67,7 @@ export function openChannel(options: ChannelOptions): Channel {
 
 const CLOSED: Answer = { ok: false, error: "the agent has closed its output" };
 
-/** Splits an event with a long delta; passes on every other message unchanged. */
+/** Splits an event whose text, `delta`, is long; passes on every other message unchanged. */
 function* inPieces(message: Fields | null): Generator<Fields> {
   if (message === null) return;
   const event = fieldsOf(message["assistantMessageEvent"]);

@@ -119,7 +119,7 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
     questions: false,
     enforces: ENFORCES,
     tools: Object.keys(TOOLS),
-    // pi does not support MCP, so it never uses a server that is not named.
+    // pi does not support MCP at all, so it certainly uses no server besides the named ones.
     servers: "named",
     models: [],
     defaultModel: options.own?.model ?? null,

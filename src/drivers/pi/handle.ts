@@ -11,7 +11,7 @@ interface PiHandleOptions extends HandleOptions {
   readonly onUpdate: (update: AgentUpdate) => void;
 }
 
-/** A prompt ends when pi reports its end, is not retrying or compacting, and has no pending messages. */
+/** A prompt ends when pi has reported its end, is not retrying or compacting, and has no pending messages. */
 export class PiHandle extends ProcessHandle {
   readonly #channel: Channel;
   readonly #onUpdate: (update: AgentUpdate) => void;

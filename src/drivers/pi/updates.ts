@@ -43,7 +43,7 @@ export function sum(one: Usage | null, other: Usage | null): Usage | null {
   };
 }
 
-/** `toolResults` is empty, because it may only contain results of our tools, which pi cannot call. */
+/** `toolResults` is for results of our tools only. pi cannot call our tools, so the list is empty. */
 export function replayOf(messages: unknown): Replay {
   const all = (Array.isArray(messages) ? messages : []).filter(isFields);
   const lastUser = all.findLastIndex((message) => message["role"] === "user");

@@ -7,9 +7,9 @@ import type { Log } from "../../log.ts";
 import type { RememberedProcess } from "../../system/process.ts";
 
 export interface Guard {
-  /** Called before a process is created. From then on, processes with this marker die with the daemon. */
+  /** Called before a process is created. If the daemon dies, the guard kills processes with this lease. */
   add(leaseId: string): void;
-  /** Replaces the list of processes that lack the marker, so that the guard kills them too. */
+  /** Replaces the lease's list of processes without the marker. The guard kills these too. */
   remember(leaseId: string, processes: readonly RememberedProcess[]): void;
   release(leaseId: string): void;
 }
@@ -75,7 +75,7 @@ function rememberLine(leaseId: string, processes: readonly RememberedProcess[]):
   return `remember ${leaseId} ${JSON.stringify(processes)}`;
 }
 
-/** Passes the leases as arguments: the guard knows them even if the daemon dies before it writes a line. */
+/** Passes the leases as arguments, so the guard has them even if the daemon dies before it writes to it. */
 function spawnGuard(guarded: readonly string[]): ChildProcess {
   const path = fileURLToPath(new URL(`./guard-process${extname(import.meta.url)}`, import.meta.url));
   const child = spawn(process.execPath, [path, ...guarded], {
@@ -84,7 +84,7 @@ function spawnGuard(guarded: readonly string[]): ChildProcess {
     env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: getCompileCacheDir() ?? "" },
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // Ignores a failed write to a guard that has just ended, because the guard's exit is handled separately.
+  // Ignores a failed write to a guard that has just ended: the guard's exit has its own handler.
   child.stdin.on("error", () => child.stdin.destroy());
   child.unref();
   if (child.stdin instanceof Socket) child.stdin.unref();

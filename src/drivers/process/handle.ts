@@ -26,7 +26,7 @@ export abstract class ProcessHandle implements AgentHandle {
   abstract prompt(text: string): Promise<PromptEnd>;
   abstract steer(text: string): ReturnType<AgentHandle["steer"]>;
   abstract cancel(): void;
-  /** The end of the running prompt; null if none is running. */
+  /** Resolves when the running prompt ends; null if none is running. */
   protected abstract running(): Promise<PromptEnd> | null;
 
   async stop(graceMs: number): Promise<StopReport> {

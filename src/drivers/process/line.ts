@@ -25,7 +25,7 @@ const LINE_LIMITS: LineLimits = {
 
 /** The limit of each further string in a line that has reached `lineBytesMax`. */
 const SHORT_BYTES = 1_024;
-/** How many more bytes a line may take after it has reached `lineBytesMax`. Then the line is refused. */
+/** How many bytes longer than `lineBytesMax` a line may become. A longer line is refused. */
 const REST_BYTES = 1024 * 1024;
 /** The value of `#escape` right after a backslash, when the kind of escape is not known yet. */
 const FIRST = 5;
@@ -41,8 +41,8 @@ const CLOSING: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 const DIVIDING: ReadonlySet<number> = new Set([0x2c, 0x3a]);
 
 /**
- * Collects one line of JSON piece by piece, and keeps no more of it than the limits allow. Takes time linear
- * in the piece's size. If a line begins with anything but `{`, counts its bytes and keeps none.
+ * Collects one line of JSON piece by piece, and keeps no more of it than the limits allow. Adding a piece
+ * takes time linear in its size. If a line begins with anything but `{`, counts its bytes and keeps none.
  */
 export class Line {
   bytes = 0;
@@ -53,7 +53,7 @@ export class Line {
   #kept = 0;
   #isNoise = false;
   #isString = false;
-  /** How many bytes of the current escape sequence are still to come. */
+  /** How many bytes of the escape sequence are still to come; `FIRST` while its kind is not known yet. */
   #escape = 0;
   #stringBytes = 0;
   /** One more than the number of bytes cut from the current string; 0 if the string is not cut. */

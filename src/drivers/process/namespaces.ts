@@ -33,7 +33,7 @@ export function prepareCover(folder: string): void {
 /**
  * Runs a command in its own PID and mount namespaces, for machines without bubblewrap. The chain:
  *
- * - `setpriv --pdeathsig KILL` execs `unshare`, so that the kernel kills it when the daemon dies.
+ * - `setpriv --pdeathsig KILL` execs `unshare`, so that the kernel kills `unshare` when the daemon dies.
  * - `unshare --kill-child` has one child, which is killed when `unshare` dies.
  * - That child is a shell and the namespace's init: it mounts, runs the command and reaps orphans.
  *   When it ends, the kernel kills everything in the namespace.
@@ -68,8 +68,9 @@ function coverOf({ folder, readable, writable }: Hidden): string[] {
 /**
  * The script of the namespace's init. It assembles the cover in a folder inside the covered one, because the
  * parts that stay accessible cannot be reached once they are covered. Then it moves the cover over the
- * covered folder. It enters the working folder again, because the old one is below the cover and `..` would
- * lead out. Only the command gets our standard error: the shell would write to it when a command is killed.
+ * covered folder. It enters the working folder again, because the shell may still be in the covered one, from
+ * where `..` leads to hidden files. Only the command gets our standard error, because the shell would report
+ * a killed command there.
  */
 const INIT = `
 mount=$1 cwd=$2

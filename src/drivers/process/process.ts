@@ -22,7 +22,7 @@ interface ProcessSpec extends Pick<OpenRequest, "cwd" | "leaseId" | "onUnmarked"
   readonly command: readonly string[];
   readonly env: readonly string[];
   readonly extraEnv?: Readonly<Record<string, string>>;
-  /** As in `OpenRequest`. Without it the process is simply started. */
+  /** As in `OpenRequest`. If it is absent, the process is started without a check. */
   readonly admitProcess?: AdmitProcess;
 }
 

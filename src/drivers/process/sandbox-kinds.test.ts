@@ -309,7 +309,7 @@ function sleepers(nap: string): number[] {
     .filter((pid) => commandLine(pid) === `sleep\0${nap}\0` && readProcess(pid) !== null);
 }
 
-/** Empty if the process has ended. */
+/** Returns an empty string if the process has ended. */
 function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");

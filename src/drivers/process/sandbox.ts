@@ -112,7 +112,7 @@ function probed(kind: "bubblewrap" | "namespaces"): Promise<Found> {
   if (known !== undefined) return known;
   const asked = kind === "bubblewrap" ? probeBubblewrap() : probeNamespaces();
   probes.set(kind, asked);
-  // A probe that timed out proves nothing about the sandbox, so the next start repeats it.
+  // A probe that timed out does not show whether the sandbox works, so the next call probes again.
   const forget = (): boolean => probes.delete(kind);
   asked.then((found) => found.sandbox === null && found.isLate === true && forget(), forget);
   return asked;
@@ -145,7 +145,7 @@ async function tried(sandbox: Exclude<Sandbox, { kind: "none" | "guard" }>, name
     await writeFile(join(folder, "covered"), "");
     prepareCover(folder);
     const hidden = { folder, readable: [], writable: [] };
-    // If `readlink` is missing, `own` is empty. That must not count as another namespace.
+    // If `readlink` is missing, `own` is empty. That must not be mistaken for another namespace.
     const other = 'own=$(readlink /proc/self/ns/pid) && test -n "$own" && ! test "$own" = "$2"';
     const check = `! test -e "$1/covered" && ${other}`;
     const ours = pidNamespace() ?? "";

@@ -50,7 +50,7 @@ export class Journal {
     return { journal: new Journal(file), records: text.split("\n").flatMap(parseLine) };
   }
 
-  /** Returns a function that reads everything that was said in the session before `texts` was called. */
+  /** Returns a function that reads the texts that the session had when `texts` was called. */
   static texts(sessionId: string): () => string[] {
     const size = fileSize(pathOf(sessionId));
     return () =>

@@ -25,8 +25,8 @@ export class McpClient {
 
   /**
    * Rejects only after a cancel, never for an error of the server. Retries when the connection breaks, as
-   * every agent does, because the daemon may be restarting. A repeated spawn is safe, because its name
-   * identifies the child.
+   * every agent does, because the daemon may be restarting. A repeated spawn creates no second child, because
+   * the name identifies the child.
    */
   async call(name: string, input: unknown, signal: AbortSignal): Promise<ToolReply> {
     for (let left = TRIES; ; left -= 1) {

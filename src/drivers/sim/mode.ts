@@ -18,7 +18,7 @@ export function readMode(meta: unknown): Mode {
   };
 }
 
-/** Sim enforces its modes itself, as the best vendors do. */
+/** Decides what sim does with an action, because sim enforces its modes itself. */
 export function verdict(
   mode: Mode,
   action: { readonly tool: "Write" | "Bash"; readonly cwd: string; readonly path?: string },

@@ -213,7 +213,7 @@ export interface PlayEnd {
   readonly usage: Used;
 }
 
-/** Messages steered into a turn. A hanging turn can wait for the next one to arrive. */
+/** Messages steered into a turn. A hanging turn can wait for the next message. */
 export class Steered {
   readonly #texts: string[] = [];
   #wake: (() => void) | null = null;
@@ -272,7 +272,7 @@ async function playPrompt(state: State): Promise<void> {
     if (state.signal.aborted || (state.stopped !== null && !isLimit)) return;
     const as = step.word === "tool" ? step.as : null;
     state.onStep?.(at + 1, { as, value: as === null ? null : state.bound.get(as) });
-    // After a usage limit, a later prompt continues with the next step.
+    // A usage limit ends this prompt. A later prompt continues with the next step.
     if (isLimit) return;
     await playSteered(state);
   }

@@ -22,7 +22,7 @@ interface Incoming {
   readonly error?: { readonly message: string };
 }
 
-/** The agent's side of JSON-RPC over lines, without a library, because sim must start quickly. */
+/** The agent's side of JSON-RPC, one message per line. Uses no library, so that sim starts quickly. */
 export class Wire {
   readonly #handlers: Readonly<Record<string, Handler>>;
   readonly #pending = new Map<number | string, (message: Incoming) => void>();

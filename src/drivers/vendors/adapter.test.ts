@@ -61,7 +61,7 @@ describe("an adapter", () => {
   });
 
   it("removes the folder of an interrupted installation, but not of a running one", async () => {
-    // No process has this pid.
+    // No process has this pid, so this folder is from an interrupted installation.
     await mkdir(join(agentsDir(), ".it-999999999"), { recursive: true });
     await mkdir(join(agentsDir(), `.it-${process.ppid}`));
     await installAdapter(ADAPTER, { agentsDir: agentsDir(), npm: await npm(PUTS_IT) });

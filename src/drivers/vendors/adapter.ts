@@ -78,7 +78,7 @@ export async function installAdapter(
   return { ok: true, path: located.path, version: adapter.version, bytes: await bytesIn(target) };
 }
 
-/** Removes folders that interrupted installations left: no process with the pid in the name runs any more. */
+/** Removes folders left by interrupted installations: those whose name has the pid of a dead process. */
 async function removeAbandoned({ name }: AdapterPackage, { agentsDir }: AdapterLocation): Promise<void> {
   for (const folder of await readdir(agentsDir)) {
     if (!folder.startsWith(`.${name}-`) || isAlive(Number(folder.slice(name.length + 2)))) continue;

@@ -152,7 +152,7 @@ function launchOf(
   };
 }
 
-/** Returns what the agent may not access: Kinfold's home or, if `cwd` is inside it, its other entries. */
+/** Returns the paths closed to the agent: Kinfold's home, or all its entries except the one with `cwd`. */
 function closedTo(cwd: string, home: string): string[] {
   if (cwd === home || !isInside(cwd, home)) return [home];
   const [own] = relative(home, cwd).split(sep);

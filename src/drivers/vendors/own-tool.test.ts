@@ -17,7 +17,7 @@ function ownToolOf(name: string): OwnTool {
   return ownTool;
 }
 
-/** Returns which of our tools a permission request is for, after these updates of the same call. */
+/** Returns which of our tools the last update, a permission request, is for; null if it is another tool. */
 function asked(ownTool: OwnTool, ...updates: object[]): string | null {
   const passed: AgentUpdate[] = [];
   const calls = new ToolCalls((update) => passed.push(update), ownTool);

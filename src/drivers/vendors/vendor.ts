@@ -9,7 +9,7 @@ import type { ToolTable } from "./tools.ts";
 export interface Vendor extends Omit<Dialect, Derived> {
   readonly name: string;
   readonly title: string;
-  /** The name of the person's program on the PATH. */
+  /** The name of the agent's program, which is looked up on the person's PATH. */
   readonly program: string;
   readonly speaks: Speaks;
   /** How to install the program, in one sentence. */
@@ -44,7 +44,7 @@ export interface Extra {
 }
 
 export interface Surroundings {
-  /** What the agent may not access: Kinfold's home, or some of its entries. */
+  /** Paths that the agent may not access: Kinfold's home, or some files and folders in it. */
   readonly closed: readonly string[];
   /** The folder for the files that Kinfold writes for this vendor. */
   readonly folder: string;

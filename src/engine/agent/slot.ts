@@ -25,9 +25,9 @@ import { endProcess, idleLeftMs } from "./stop.ts";
 /** The processes of this node, shared by the parts of the runner. All durable state is in the store. */
 export interface Runtime {
   readonly deps: EngineDeps;
-  /** By session id. A slot removes itself when it is `gone`. */
+  /** The slots by session id. A slot removes itself when it is `gone`. */
   readonly slots: Map<string, AgentSlot>;
-  /** By name, as of the last probe. */
+  /** The agents by name, as of the last probe. */
   agents: ReadonlyMap<string, Agent>;
   /** Looks for sessions that are ready to start. */
   readonly fill: () => void;
@@ -36,7 +36,7 @@ export interface Runtime {
   isHalted: boolean;
 }
 
-/** Declared here because `UsageMeter` imports this file, and importing it here would make a cycle. */
+/** What this file uses of `UsageMeter`. Importing `UsageMeter` would make a cycle: it imports this file. */
 interface UpdateMeter {
   onUpdate(update: AgentUpdate): void;
 }
@@ -170,7 +170,7 @@ export class AgentSlot {
     return this.#apply({ type: "restart", turn: recorder });
   }
 
-  /** Asks the agent to end its turn; after the grace period its process is ended. */
+  /** Asks the agent to end its turn. Ends its process if the turn still runs after the grace period. */
   stop(recorder: Recorder): boolean {
     return this.#apply({ type: "stop", turn: recorder });
   }
@@ -226,7 +226,7 @@ export class AgentSlot {
     return this.#ending;
   }
 
-  /** Watches a turn. An error in it is our bug: the process is ended, and recovery takes over the turn. */
+  /** Watches a turn. An error in the turn is our bug: its process is ended, and recovery takes over. */
   follow(task: Promise<void>): void {
     this.#task = task.catch(async (error: unknown) => {
       const { log } = this.#runtime.deps;
@@ -235,7 +235,7 @@ export class AgentSlot {
     });
   }
 
-  /** Writes for this slot's process. Retries while the store fails temporarily and the slot is not ending. */
+  /** Writes with this slot's lease. Retries while the store fails temporarily and the slot is not ending. */
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T | Stale> {
     const { deps } = this.#runtime;
     const write = (): Promise<T | Stale> => deps.store.write(this.session.rootId, this.lease, work);
@@ -254,7 +254,7 @@ export class AgentSlot {
     if (this.#steering === steering) this.#steering = null;
   }
 
-  /** Waits at most `waitMs` until the running `steer` is done. Afterwards another `steer` may run. */
+  /** Waits at most `waitMs` for the running `steer`. Then allows another one, even if this one still runs. */
   async steered(waitMs: number): Promise<void> {
     if (this.#steering === null) return;
     const late = Promise.withResolvers<void>();

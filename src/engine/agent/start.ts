@@ -143,7 +143,7 @@ export async function giveBackLease(
     const text = left.length === 0 ? null : `could not be stopped: ${names.join(", ")}`;
     if (end.hasRun || left.length > 0)
       tx.append({ sessionId: session.id, type: "agent.exited", text, data, at });
-    // The parent's callback may have waited for the processes to end.
+    // The parent's callback may be waiting until these processes have ended.
     tx.wake(session.id);
   });
 }

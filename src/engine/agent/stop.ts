@@ -35,7 +35,7 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
     if (agent !== null) ({ left } = await agent.stop(slot.hasExited(agent) ? 0 : deps.config.cancelGraceMs));
     const isWanted = (): boolean => !runtime.isStopping && !runtime.isHalted;
     const end = { session, lease, left, hasRun: agent !== null };
-    // Retried, because until it succeeds the token stays valid and the caller of a cancel gets no report.
+    // Retried: until the lease is given back, its token is valid and the caller of a cancel gets no report.
     await retryWrite(deps, () => giveBackLease(deps, end), isWanted);
   } catch (error) {
     // The lease stays in the store for the next recovery; the slot must still be released.

@@ -93,7 +93,7 @@ export type DraftStep =
       readonly end: string;
     };
 
-/** Writes or removes the draft in `tx`, which also writes the entries before it or the entry replacing it. */
+/** Writes or removes the draft, in the same transaction as the entries that precede or replace it. */
 export async function writeDraft(
   tx: Tx,
   turn: TurnRecord,

@@ -18,14 +18,14 @@ import { shownReport } from "../../domain/session.ts";
 /** A message that is complete within this time gets no draft. */
 const FIRST_DRAFT_MS = 200;
 const FLUSH_MS = 50;
-/** Maximum size of one write, so that a burst of entries does not hold the lock for long. */
+/** The most entries and characters in one write, so that a burst does not hold the tree's lock for long. */
 const FLUSH_ENTRIES_MAX = 64;
 const FLUSH_CHARS_MAX = 256 * 1024;
 const RETRY_MS = 1_000;
 
 export interface Batch {
   readonly entries: readonly NewEntry[];
-  /** Delivery ids found in results of our own tools. The agent has received these messages. */
+  /** Delivery ids found in results of our tools. The agent has received the messages with these ids. */
   readonly landed: readonly string[];
   readonly draft: DraftStep | null;
 }
@@ -40,13 +40,13 @@ export class Recorder {
   readonly seen: Seen = emptySeen();
   usage: Usage | null = null;
   toolUseCount = 0;
-  /** The agent has answered its prompt: nothing more may be steered into this turn. */
+  /** The agent has answered its prompt, so nothing more may be steered into this turn. */
   isOver = false;
   /** Messages steered into the turn that the agent has not acknowledged yet. */
   readonly unacknowledged = new Set<string>();
   /** The agent has worked since the prompt was sent, so the prompt has reached it. */
   hasBegun = false;
-  /** The prompt was sent; updates from here on belong to it. */
+  /** The prompt was sent. Updates that arrive from now on belong to this prompt. */
   isPrompted = false;
   /** The latest update, if it reports a retry of a model call; null after any other update. */
   retrying: (AgentUpdate & { readonly kind: "retrying" }) | null = null;
@@ -62,7 +62,7 @@ export class Recorder {
   #lastText: string | null = null;
   /** The message that the agent is writing. */
   #open: OpenMessage | null = null;
-  /** The message whose text is in the draft's row. */
+  /** The message whose text is stored in the row of the draft. */
   #drafted: OpenMessage | null = null;
   #draftedAt = Number.NEGATIVE_INFINITY;
   readonly #calls = new Set<string>();
@@ -161,7 +161,7 @@ export class Recorder {
     return new OpenMessage(kind, { at: now(), charsMax: config.limits.entryCharsMax, newFile });
   }
 
-  /** The end of the turn's last message, as the callback shows it; the entry has the full text. */
+  /** The turn's last message, as the callback shows it: a long one is cut. Its entry may have more text. */
   get lastText(): string | null {
     return this.#lastText;
   }
@@ -209,7 +209,7 @@ export class Recorder {
   /** Writes everything pending, for a turn that another process will take over. */
   async handOver(): Promise<void> {
     await this.#alone();
-    // The open message gets no more text; the process that takes over the turn marks it as cut.
+    // The open message gets no more text. The process that takes over the turn marks the message as `cut`.
     this.#open?.end();
     this.#draftedAt = Number.NEGATIVE_INFINITY;
     await this.#flush(Number.POSITIVE_INFINITY);
@@ -232,7 +232,7 @@ export class Recorder {
     const draft = this.#drafted === null ? null : ({ what: "remove", message: null } as const);
     const batch = { ...this.#pending(Number.POSITIVE_INFINITY), draft };
     const writing = write(batch);
-    // The caller gets an error of this write from `writing`. A later write only waits for `#writing`.
+    // The caller of `last` gets the write's error. Whoever waits for `#writing` must not get it too.
     this.#writing = writing.catch(() => false);
     const isWritten = await writing;
     if (isWritten) this.#drop(batch);
@@ -272,7 +272,7 @@ export class Recorder {
     return over === -1 ? this.#entries.length : over;
   }
 
-  /** Returns the next change to the draft. The open message is written only after all earlier entries. */
+  /** Returns the draft's next change, or null. The draft waits until one write takes all pending entries. */
   #draftStep(entries: readonly NewEntry[]): DraftStep | null {
     const open = this.#open;
     const isDue = open !== null && performance.now() - this.#draftedAt >= open.writeEveryMs;
@@ -298,7 +298,7 @@ export class Recorder {
     this.#draftedAt = performance.now();
   }
 
-  /** Schedules a flush. An earlier scheduled flush stays; else constant updates would postpone it forever. */
+  /** Schedules a flush. A flush that is due earlier stays, so constant updates cannot postpone it forever. */
   #flushSoon(asked: number): void {
     if (this.#isLost || this.#isLast) return;
     const waitMs = this.#isRefused ? RETRY_MS : asked;

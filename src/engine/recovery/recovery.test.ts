@@ -63,7 +63,7 @@ test("a turn whose past cannot be read is given up and taken up again", async (t
 
 const ID = "d-1";
 
-/** Makes a conversation that its agent has stored, ends its process, and returns the agent's session id. */
+/** Lets an agent store a session, ends the agent's process, and returns the agent's id of the session. */
 async function keptConversation(deps: EngineDeps, prompt: string): Promise<string> {
   const opened = await deps.drivers.get("sim")!.open({
     sessionId: "earlier",

@@ -8,7 +8,7 @@ import type { Recorder } from "../record/recorder.ts";
 /** Entries may be long, so they are read in small pages. */
 const PAGE = { limit: 500, bytesMax: 1024 * 1024 } as const;
 
-/** Restores earlier observations from the turn's entries, so that the receipt covers the whole turn. */
+/** Replays a resumed turn's stored entries into its recorder, so that the receipt covers the whole turn. */
 export async function replaySeen(deps: EngineDeps, recorder: Recorder): Promise<void> {
   const { turn } = recorder;
   for (let after = turn.entryFrom - 1; ;) {

@@ -26,7 +26,7 @@ export function planPayload(
 /**
  * Answers a plan review. A vendor's plan mode accepts only yes or no, so requested changes are sent as the
  * session's next message. The approval of a plan in a `read-only` session is sent the same way, because a yes
- * would switch the agent out of that mode.
+ * would switch the agent out of plan mode.
  */
 export async function answerPlan(
   { deps }: Runtime,

@@ -54,7 +54,7 @@ export async function answerRequest(
   return noted(slot, request, { kind: answer?.action === "allow" ? "allow" : "deny" });
 }
 
-/** Denies a request. The vendor's protocol carries no reason, so the transcript states it once per turn. */
+/** Denies a request. The protocol has no field for the reason, so a notice gives the reason once per turn. */
 function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): AgentAnswer {
   const { recorder } = slot;
   if (recorder !== null && !stated.has(recorder)) {
@@ -98,7 +98,7 @@ function noted(slot: AgentSlot, request: AgentRequest, answer: AgentAnswer): Age
   return answer;
 }
 
-/** Maximum number of denials that a receipt counts, because an agent may ask without end. */
+/** Maximum number of denials counted in a turn. An agent may ask without end. */
 const DENIED_MAX = 10_000;
 const DENIED_CHARS_MAX = 400;
 

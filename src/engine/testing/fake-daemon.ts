@@ -65,10 +65,10 @@ export function movableClock(t: TestContext): { add(ms: number): void } {
   };
 }
 
-/** Waits until `ask` returns a value; checks after every commit. Fails after a timeout. */
+/** Returns a function that waits until `ask` returns a value. It asks after every commit, until a timeout. */
 function whenOf(store: Store) {
   return async <T>(ask: () => Promise<T | null | undefined | false>): Promise<T> => {
-    // Tests may advance the other clocks, not this one.
+    // Tests may move the other clocks, but `process.uptime` always shows real time.
     const from = process.uptime();
     for (;;) {
       const changed = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ function whenOf(store: Store) {
 const NEVER_S = 60;
 const LOOK_MS = 1_000;
 
-/** Resolves to the session when its round is closed. */
+/** Returns a function that waits until a session's round is closed, and resolves to the session. */
 function quietOf(store: Store) {
   const when = whenOf(store);
   return (id: string): Promise<SessionRecord> =>

@@ -51,7 +51,7 @@ async function begin(runtime: Runtime, slot: AgentSlot, before: Promise<void> | 
   await endTurn(runtime, slot, { recorder, end: await endOf(slot, added.since) });
 }
 
-/** No autonomous turn begins. If a prompt came first, its turn gets the updates; else they are dropped. */
+/** Gives the early updates to the turn of a prompt that came first. If there is none, drops them. */
 function notOurs(slot: AgentSlot): void {
   if (slot.isClaimed) return;
   for (const update of takeEarly(slot)) slot.recorder?.record(update);

@@ -6,7 +6,7 @@ import { firstChars } from "../../text/fence.ts";
 
 const SUMMARY_CHARS_MAX = 20_000;
 
-/** Stores an agent's summary of its compacted conversation as a checkpoint at the compaction's entry. */
+/** Stores an agent's summary of its compacted conversation as a checkpoint, with the entry's index. */
 export async function keepCompactions(
   tx: Tx,
   turn: TurnRecord,

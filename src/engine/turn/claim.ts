@@ -42,7 +42,7 @@ export async function claim(
   candidate: SessionRecord,
   current: ProcessLease | null,
 ): Promise<Claim | null> {
-  // A replaced process and a caller with an outdated view of the session must not claim.
+  // The write is refused if the process was replaced or `candidate` is outdated.
   const by = current ?? { session: candidate.id, fence: candidate.fence };
   const claimed = await deps.store.write(candidate.rootId, by, async (tx) => {
     const session = await tx.sessions.byId(candidate.id);
@@ -193,7 +193,7 @@ async function takeAll(
   await appendMessages(tx, turn, { bodies: rendered.bodies, now });
 }
 
-/** Adds each message to the transcript once. A repeated message gets a notice that names its entry. */
+/** Adds each message to the transcript once. If it is sent again, adds a notice that names its entry. */
 export async function appendMessages(
   tx: Tx,
   turn: Pick<TurnRecord, "id" | "sessionId">,

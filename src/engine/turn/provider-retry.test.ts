@@ -80,7 +80,7 @@ async function startTroubled(t: TestContext, errors: readonly string[], how: { a
   }));
   const started = await startFake(t, { wrap, config: { retriesMax: 3, retryMs: 20 } });
   const { store, when } = started;
-  /** Resolves to the parked state before this retry. */
+  /** Waits until the session is parked before this retry, and returns the parked state. */
   const pausedFor = (id: string, retry: number): Promise<Parked> =>
     when(async () => {
       const parked = (await store.read.sessions.byId(id))?.parked ?? null;

@@ -166,7 +166,7 @@ function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): 
   return outcomeOf(end.stopReason, turn.stopBy !== null);
 }
 
-/** A cancelled turn's reason is the note of its stop, which says more than the agent's own reason. */
+/** A cancelled turn's reason is the note given with its stop. It says more than the agent's own reason. */
 function reasonOfTurn(outcome: Outcome, turn: TurnRecord, end: TurnEnd): string | null {
   if (outcome === "completed") return null;
   return outcome === "cancelled" ? (turn.stopNote ?? end.reason) : end.reason;
@@ -357,7 +357,7 @@ export async function endTurn(
   slot: AgentSlot,
   { recorder, end }: { recorder: Recorder; end: TurnEnd },
 ): Promise<void> {
-  // A released slot no longer has the turn, which stays open. The next start or a new lease takes it over.
+  // If the slot was released, the turn stays open, and the next start or a new lease takes it over.
   const isOurs = (): boolean => slot.isIn(recorder);
   if (!isOurs()) return;
   await endSteering(slot, recorder);

@@ -95,8 +95,8 @@ async function take(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer)
 }
 
 /**
- * Records how a message was delivered. With `into`, the agent took it into that turn, and it is added to the
- * transcript. Returns false if another process has taken over.
+ * Records how a message was delivered. If `into` is given, the agent took the message into that turn, and the
+ * message is added to the transcript. Returns false if another process has taken over.
  */
 async function note(
   runtime: Runtime,

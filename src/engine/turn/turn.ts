@@ -35,7 +35,7 @@ export async function ensureAgent(
 ): Promise<AgentStart> {
   const { agent } = slot;
   if (agent !== null && !slot.hasExited(agent)) return { ok: true, agent };
-  // The process exited while idle: end whatever it left behind, then start a new one.
+  // The process exited while idle. Ends the processes that it left behind, then starts a new one.
   if (agent !== null) {
     await agent.stop(0);
     if (!slot.restart(recorder)) return UNWANTED;
@@ -81,7 +81,7 @@ export async function loadAgent(runtime: Runtime, slot: AgentSlot): Promise<Agen
   return slot.start(() => open(runtime, slot, { load: slot.session.agentSessionId }));
 }
 
-/** Sends the prompt and waits for its end. Sends nothing if a stop came while the agent started. */
+/** Sends the prompt and waits until the agent is done with it. Sends nothing if a stop came first. */
 export async function converse(runtime: Runtime, slot: AgentSlot, text: string): Promise<TurnEnd> {
   const { agent, recorder } = slot;
   if (agent === null || recorder === null) return notStarted("the agent is gone");
@@ -115,8 +115,7 @@ function providerEnd(
 ): Pick<TurnEnd, "provider" | "reason"> | null {
   if (end.stopReason !== "error" || end.error === null || (end.limitedUntil ?? null) !== null) return null;
   const { recorder, session } = slot;
-  // Some agents repeat the error as a message of their model. The error is then the turn's reason, and the
-  // message is not its report.
+  // Some agents also send the error as a message of their model. That message is not the turn's report.
   if (recorder !== null && recorder.lastText?.trim() === end.error.trim()) recorder.lastText = null;
   const found = providerError(excerpt(end.error, ERROR_MAX), end.errorStatus ?? null);
   const provider = { ...found, sentence: oneLine(found.sentence, SENTENCE_MAX) };
@@ -126,7 +125,7 @@ function providerEnd(
 }
 
 const SENTENCE_MAX = 140;
-/** Number of characters read of an agent's error, which may have any length. */
+/** At most this many characters of an agent's error are read, because it may have any length. */
 const ERROR_MAX = 8_000;
 const REASON_MAX = 400;
 
@@ -213,7 +212,7 @@ function notStarted(reason: string): TurnEnd {
   return { ...end, stopReason: "not_started", reach: "unsent" };
 }
 
-/** Returns one of a closed list of reasons, for the callback. */
+/** Returns why the prompt ended, as text for the callback; null after a normal end or a cancel. */
 function reasonOf(end: PromptEnd): string | null {
   switch (end.stopReason) {
     case "end_turn":

@@ -10,11 +10,11 @@ import { NO_USAGE } from "../../contract/no-usage.ts";
 const LOOK_MS = 500;
 
 /**
- * Meters one running turn from its agent's session file. Reads the file after each update, one read at a
- * time, and stops the turn through `meter` when its budget is used up.
+ * Measures the usage of one running turn from its agent's session file. Reads the file after each update, one
+ * read at a time. Then `meter` stops the turn if its budget is used up.
  */
 export class UsageMeter {
-  /** Whether the file has shown this turn's usage. */
+  /** Whether the file has been read at least once in this turn. */
   hasRead = false;
   readonly #runtime: Runtime;
   readonly #slot: AgentSlot;
@@ -82,7 +82,7 @@ export class UsageMeter {
   }
 }
 
-/** Returns the usage before this turn: zero if the agent's session is new; null if it is unknown. */
+/** Returns the usage before this turn: zero for a new session of the agent; null if it cannot be read. */
 async function usedBefore(runtime: Runtime, slot: AgentSlot, agent: AgentHandle): Promise<Usage | null> {
   const { usageFiles } = runtime.deps;
   const { agentSessionId, replay } = agent;

@@ -18,7 +18,7 @@ import type { Recorder } from "../record/recorder.ts";
 
 type Reserved = Pick<TurnRecord, "reservedTokens" | "reservedUsd">;
 
-/** Reserves a part of each budget for a new turn. If one is used up, parks the session and returns null. */
+/** Reserves budget for a new turn. If one of the budgets is used up, parks the session and returns null. */
 export async function reserveTurn(
   deps: EngineDeps,
   tx: Tx,
@@ -74,7 +74,7 @@ export function stopAtLimit(slot: AgentSlot, reason: string, kind: "budget" | "s
   const { recorder } = slot;
   if (recorder === null) return;
   if (slot.limit === null) recorder.notice(`stopped: ${reason}`);
-  // The slot refuses this while the agent is starting. The caller checks the limit again later.
+  // While the agent is starting, the slot only records the limit. The caller's next check stops the turn.
   slot.exceed(recorder, { reason, kind });
 }
 

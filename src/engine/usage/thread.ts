@@ -23,8 +23,8 @@ const ANSWER_MS = 5_000;
 const MEMORY = { maxYoungGenerationSizeMb: 32, maxOldGenerationSizeMb: 192 } as const;
 
 /**
- * Reads agents' session files in a separate thread, because they may have any size. The thread starts with
- * the first turn that needs it.
+ * Reads agents' session files in a separate thread, because a large file would block the event loop. The
+ * thread starts with the first turn that needs it.
  */
 export class UsageThread implements Service, UsageFiles {
   readonly name = "usage";
@@ -42,7 +42,7 @@ export class UsageThread implements Service, UsageFiles {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    // A failed start of the thread was already logged, and there is nothing to end.
+    // If the thread failed to start, that was already logged, and there is nothing to end.
     const thread = await this.#thread?.catch(() => null);
     thread?.rpc.close("the daemon is shutting down");
     await thread?.worker.terminate();
@@ -70,7 +70,7 @@ export class UsageThread implements Service, UsageFiles {
   }
 
   forget(agentSessionId: string): void {
-    // A thread that has ended has nothing to forget.
+    // An error means that the thread has ended, so it has nothing to forget.
     this.#thread?.then(({ rpc }) => rpc.ask("forget", agentSessionId)).catch(() => undefined);
   }
 

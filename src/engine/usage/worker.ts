@@ -64,7 +64,7 @@ async function locate(reader: HistoryReader, id: string): Promise<Reading | null
   return newest === null ? null : { found: newest, state: null };
 }
 
-/** Stores a value and drops the oldest beyond `KEPT_MAX`: this thread never learns that sessions end. */
+/** Stores a value and drops the oldest beyond `KEPT_MAX`. Nothing tells this thread that a session ended. */
 function keep<T>(map: Map<string, T>, id: string, value: T): void {
   map.delete(id);
   map.set(id, value);

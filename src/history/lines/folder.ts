@@ -48,7 +48,7 @@ export async function isFolder(folder: string, entry: Dirent): Promise<boolean> 
   return target?.isDirectory() ?? false;
 }
 
-/** Reports a path that is not a readable file. */
+/** Returns the file's stats. If the path is not a readable file, reports it and returns null. */
 export async function statFile({ format, onProblem }: Scan, path: string): Promise<Stats | null> {
   try {
     const file = await stat(path);

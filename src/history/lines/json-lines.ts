@@ -12,7 +12,7 @@ export interface Row {
   readonly offset: number;
 }
 
-/** Where reading stopped. The inode and a hash of the preceding bytes prove that the file has only grown. */
+/** Where reading stopped. If inode and hash of the bytes before it still match, the file has only grown. */
 export interface LinePosition {
   readonly identity: string;
   readonly offset: number;

@@ -126,7 +126,7 @@ async function foldHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Pro
   return end;
 }
 
-/** Reads rows backwards, down to an offset or for a number of bytes. Returns the rows in file order. */
+/** Reads rows backwards until an offset or a number of bytes is reached. Returns the rows in file order. */
 async function rowsBack<Notes>(
   format: RowFormat<Notes>,
   found: FoundSession,

@@ -25,7 +25,7 @@ export function newResult(
   return { durationMs: null, tokens: null, toolUseCount: null, ...result };
 }
 
-/** Called when the session says something new or gets a prompt. Missing results will no longer arrive. */
+/** Marks unanswered calls: the session spoke or was prompted again, so their results will not arrive. */
 export function movedOn({ facts, notes }: { facts: SessionFacts; notes: { unanswered: string[] } }): void {
   if (notes.unanswered.length === 0) return;
   const ids = new Set(notes.unanswered);

@@ -3,7 +3,7 @@ const ROOM_BYTES = 256 * 1024;
 
 /**
  * The beginning of a line whose end has not been read. A long line grows in place, because memory may not
- * suffice for a second copy. It is freed at once, without waiting for a garbage collection.
+ * suffice for a second copy. `drop` frees its memory at once, without waiting for a garbage collection.
  */
 export class UnfinishedLine {
   readonly #bytesMax: number;

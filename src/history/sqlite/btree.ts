@@ -149,7 +149,7 @@ function leafCell(node: Node, index: number): { rowid: number; payload: Payload 
   return { rowid, payload: payloadAt(node, { start, bytes, isIndex: false }) };
 }
 
-/** Returns a row's payload. SQLite's file format defines how much of it is in the page itself. */
+/** Returns a row's payload: the part in this page, and the number of the page where the rest begins. */
 function payloadAt(
   { page, pages: { usableBytes } }: Node,
   { start, bytes, isIndex }: { start: number; bytes: number; isIndex: boolean },

@@ -27,7 +27,7 @@ export interface Table {
   at(rowid: number): NamedRow | null;
 }
 
-/** A column that the table does not have is null. */
+/** A row whose values are read by column name. A column that the table does not have reads as null. */
 export interface NamedRow {
   readonly rowid: number;
   get(column: string): Value;
@@ -110,7 +110,7 @@ interface Index {
 interface Names {
   readonly columns: readonly string[];
   readonly alias: string | null;
-  /** Set if the row was found through an index. The index row's values need no lookup in the table. */
+  /** Set if the row was found through an index. Values in the index's row are not read from the table. */
   readonly index?: { readonly names: readonly string[]; readonly row: Row };
 }
 

@@ -20,7 +20,7 @@ export interface FamilyInput {
   readonly root: FamilyMember | null;
   readonly members: readonly FamilyMember[];
   readonly live?: Liveness;
-  /** By key: why a member is known to be working at this moment. */
+  /** The members that are working at this moment, by key, with the reason why this is known. */
   readonly seenWorking?: ReadonlyMap<string, string>;
 }
 
@@ -171,7 +171,7 @@ function withoutFile(calls: readonly Placed[], nodes: readonly Node[]): Node[] {
   });
 }
 
-/** Cuts each cycle at one node, then counts depths. */
+/** Cuts each cycle at one node, then sets the depth of every node. */
 function withoutCircles(nodes: readonly Node[], rootKey: string | null): void {
   const byKey = firstOf(nodes, ({ key }) => key);
   for (const node of nodes) {

@@ -12,9 +12,9 @@ export interface Judgement {
 
 /** Whether a process works on a tree, and what the process reports about itself. */
 export interface Liveness extends Pick<LiveSession, "alive" | "doing" | "startedAt" | "how"> {
-  /** The process is considered gone only because a list does not contain it. */
+  /** The process counts as gone only because the agent's list of processes does not contain it. */
   readonly isAbsent?: boolean;
-  /** The list may have been read before the process was added to it. */
+  /** The agent's list of processes may have been read before this process was added to it. */
   readonly isTooEarly?: boolean;
 }
 
@@ -33,8 +33,8 @@ export interface SubagentEvidence {
   /** The liveness of the root session's process, which runs every sub-agent. */
   readonly root: Liveness;
   /**
-   * Why the sub-agent is known to be working: a hook reported its start and none its stop, or its file grew
-   * while we watched. The age of a file is never a reason.
+   * Why the sub-agent is known to be working: a hook reported its start and no hook reported its stop, or its
+   * file grew while we watched. The age of a file is never a reason.
    */
   readonly seenWorking: string | null;
   /** The parent is no longer working, so a result that the parent waited for will not be used. */
@@ -203,7 +203,7 @@ function byProgress({ root }: SubagentEvidence, at: number | null, isLeft: boole
   return cutOff(root, how, at);
 }
 
-/** Whether the process that ran the sub-agent is alive and still waits for it. */
+/** Whether the process that ran the sub-agent is alive, and its parent has not stopped waiting for it. */
 function isHeld(evidence: SubagentEvidence): boolean {
   const { facts, root } = evidence;
   return root.alive === true && !isBefore(facts?.lastAt ?? null, root) && !isAbandoned(evidence);

@@ -17,7 +17,7 @@ export interface HomeSetup {
 
 const endsByTest = new WeakMap<TestContext, (() => Promise<void>)[]>();
 
-/** This hook is added before those that remove folders, so every daemon ends before a folder is removed. */
+/** Returns what to end after the test. Its hook comes first, so daemons end before folders are removed. */
 function endsOf(t: TestContext): (() => Promise<void>)[] {
   const known = endsByTest.get(t);
   if (known !== undefined) return known;

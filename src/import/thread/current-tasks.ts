@@ -1,7 +1,7 @@
 export interface ImportTask {
   readonly format: string;
   readonly path: string;
-  /** The session's key and the stamp of its file; both are null when the task lists a folder. */
+  /** The session's key, and below it the stamp of its file. Both are null if the task lists a folder. */
   readonly key: string | null;
   readonly stamp: string | null;
 }

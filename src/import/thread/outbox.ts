@@ -28,7 +28,7 @@ export class Outbox {
     return this.#send(this.#rpc.ask("change", changes));
   }
 
-  /** Waits for all writes. After a failure, reopens these trees for writes in the store, then rejects. */
+  /** Waits for all writes. If one failed, lets the store accept writes to these trees again, then rejects. */
   async settle(): Promise<void> {
     await Promise.all(this.#ahead);
     const failure = this.#failure;

@@ -14,7 +14,7 @@ export interface ImportOptions {
   readonly roots: Partial<Record<HistoryFormat, readonly string[]>>;
   readonly exclude: readonly string[];
   readonly node: string;
-  /** Null: each family's scope is the git top level of its folder, else that folder. */
+  /** If null, a family's scope is the git top level of its folder; outside git, the folder itself. */
   readonly scope: string | null;
   readonly scanMs: number;
   /** How often the processes of working sessions are checked. */
@@ -74,7 +74,7 @@ export interface StoreSide {
   ours(asked: { agent: string; ids: readonly string[] }): Promise<OwnSession[]>;
   /** Returns the members' numbers (`no`), in the same order. */
   add(members: readonly NewMember[]): Promise<number[]>;
-  /** After a failed append, rejects writes for that tree until `resume`. */
+  /** If an append fails, all writes for its tree are rejected until `resume`. */
   append(batch: EntryBatch): Promise<void>;
   change(changes: readonly MemberChange[]): Promise<void>;
   resume(rootIds: readonly string[]): Promise<void>;

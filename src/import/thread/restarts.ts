@@ -1,9 +1,9 @@
 import type { ImportTask } from "./current-tasks.ts";
 
-/** A file or folder that is not read again because the import thread died on it. */
+/** A file or folder that is skipped, because the import thread died while reading it. */
 export interface SetAside extends ImportTask {
   readonly reason: string;
-  /** True: it is retried only on request. False: it is retried when its file changes. */
+  /** True: retried only when a caller requests an import. False: also retried when the file changes. */
   readonly isUntilAsked: boolean;
 }
 
@@ -21,7 +21,7 @@ export class Restarts {
     return [...this.#setAside.values()];
   }
 
-  /** True after the thread died during several tasks. It then runs one at a time, to find the fatal task. */
+  /** True after the thread died while several tasks ran. Then one runs at a time, to find the fatal one. */
   get isCareful(): boolean {
     return this.#isCareful;
   }

@@ -50,9 +50,9 @@ function reads({ id }: Node): Attempt[] {
 const OF_THE_SCOPE: ReadonlySet<OperationName> = new Set(["list", "search"]);
 
 /**
- * Every operation that acts on one session. `who` names the callers that may use it. `below`: the session's
+ * Every operation that acts on one session. `who` says which callers may use it. `below`: the session's
  * ancestors. `self`: its ancestors and itself. `fire`: its ancestors and its children. `accepted`: as `fire`,
- * and also sessions of its scope if it accepts the type.
+ * and also sessions of the same scope if the session accepts the trigger's type.
  */
 function acts(node: Node): (Attempt & { who: "below" | "self" | "fire" | "accepted" })[] {
   const { id } = node;
@@ -246,7 +246,7 @@ async function assertListsWithin(caller: Parameters<World["ask"]>[1], scope: str
 
 const RIGHTS = ["read", "spawn", "answer", "fire", "cancel"] as const satisfies readonly TokenRight[];
 
-/** States the right of each operation a second time, so that a mistake in the operation table is caught. */
+/** Lists the right that each operation needs a second time, to catch a mistake in the operation table. */
 function keyAttempts(node: Node): (Attempt & { right: TokenRight })[] {
   const { id } = node;
   const asked = [

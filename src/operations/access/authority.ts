@@ -92,7 +92,7 @@ export function requireTool({ self, withheld }: CallerContext, operation: Operat
   );
 }
 
-/** The most that sessions of an API key may do. */
+/** The limits of an API key: the loosest permission and the folders of sessions that it may put to work. */
 export interface KeyReach {
   readonly name: string;
   readonly ceiling: Permission;
@@ -109,8 +109,9 @@ export function isWithin(folder: string, roots: readonly string[] | null | undef
 }
 
 /**
- * Refuses a key that may not write to this session. A message makes the session work, so its permission must
- * be within the key's ceiling and its folder within the key's folders. Cancelling is not limited.
+ * Refuses a key that may not write to this session. A message makes the session work, so the session's
+ * permission must be within the key's ceiling, and its folder within the key's folders. Cancelling is not
+ * limited.
  */
 export function requireKeyReach(caller: Caller, session: SessionRecord): void {
   const key = keyReach(caller);

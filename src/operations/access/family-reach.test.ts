@@ -45,7 +45,7 @@ before(async () => {
 });
 after(() => world.close());
 
-/** Starts a root in the scope `team` and returns the caller of its token. */
+/** Starts a root in the scope `team`. Returns its id and the caller that its token identifies. */
 async function startOne(
   name: string,
   prompt: string,
@@ -60,9 +60,9 @@ async function startOne(
 }
 
 /**
- * For every operation that a session may call: its input about a session of another family, and the expected
- * result. `refused`: the call is refused. `shows`: the call succeeds but returns nothing that the other
- * family said. `own`: the input names no session.
+ * For every operation that a session may call: the expected result, and an input. `refused`: the input names
+ * something of another family, and the call is refused. `shows`: the input does too, but the call succeeds
+ * and returns nothing that the other family said. `own`: the input names no session.
  */
 const ATTEMPTS: Partial<
   Record<OperationName, readonly ["refused" | "shows" | "own", (at: Other) => object]>

@@ -76,8 +76,8 @@ function assertHonest(text: string): void {
 }
 
 /**
- * For a sender that may instruct the reader: asserts that its words are kept, but cannot be mistaken for the
- * daemon's.
+ * Checks a text from a sender that may instruct the reader: its words are kept, but cannot be mistaken for
+ * the daemon's.
  */
 function assertNotOurs(text: string): void {
   assert.ok(!deliveryIdsIn(text).includes(KNOWN), `an id was forged in:\n${text}`);
@@ -119,7 +119,7 @@ async function callerOf(id: string): Promise<Caller & { kind: "session" }> {
   return { kind: "session", id, rootId, fence };
 }
 
-/** Takes everything in the inbox, ends the turn at once and returns the texts as sent. */
+/** Takes the inbox turn by turn until it is empty. Ends each turn at once. Returns the texts as sent. */
 async function takeAll(id: string): Promise<string[]> {
   const texts: string[] = [];
   for (let taken = await world.take(id); taken !== null; taken = await world.take(id)) {

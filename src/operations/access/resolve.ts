@@ -68,7 +68,7 @@ function notFamily(session: SessionRecord): Refusal {
   );
 }
 
-/** Returns the open sessions with this name; if none is open, the newest one; null if there is none. */
+/** Returns the sessions whose round is open; if there is none, the newest session; null for an empty list. */
 function meant(named: readonly SessionRecord[]): readonly SessionRecord[] | null {
   if (named.length === 0) return null;
   const open = named.filter(({ roundOpen, endedAt }) => roundOpen && endedAt === null);
@@ -81,8 +81,8 @@ interface Wanted {
 }
 
 /**
- * Returns the sessions that `ref` may mean. If the store returned its maximum, it may have left out the
- * caller's family, so the family's sessions with this name are put first.
+ * Returns the sessions that `ref` may mean. If the store returned as many sessions as it may, it may have
+ * left out some of the caller's family. So the family's sessions with this name are put first.
  */
 async function candidates(
   deps: OperationDeps,

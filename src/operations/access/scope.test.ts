@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => world.close());
 
-/** Every operation that shows something of one session. */
+/** Returns a call of every operation that shows something about one session. */
 function looks({ id }: Node): [OperationName, object][] {
   const plain = ["get", "tree", "children", "turns", "entries", "transcript", "inbox", "triggers"] as const;
   return [

@@ -70,7 +70,7 @@ async function raiseAndWait(deps: OperationDeps, caller: CallerContext, asking: 
   return takeAnswer(deps, caller, { self, trigger: end });
 }
 
-/** Raises a question. If the same question is open, or its answer not yet taken, returns that trigger. */
+/** Raises a question. If the same question is open, or its answer still unread, returns that trigger. */
 async function raiseOnce(
   deps: OperationDeps,
   tx: Tx,

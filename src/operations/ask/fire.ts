@@ -106,7 +106,7 @@ async function targetOf(
 
 /**
  * Requires that the target is the parent, a descendant, or a session of the scope that accepts the type.
- * Returns true in the last case: the scope may change, so the write must check it again.
+ * Returns true in the last case. The write must then check again, because the scope may have changed.
  */
 async function requireReach(
   deps: OperationDeps,

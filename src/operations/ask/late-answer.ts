@@ -7,7 +7,7 @@ import { askedText } from "../../kernel/trigger.ts";
 import type { Reads, TriggerRecord } from "../../store/port/store.ts";
 
 /**
- * Returns whether this answer repeats the recorded one. A caller whose first reply was lost sends it again
+ * Returns whether this answer repeats the recorded one. A caller that got no reply sends its answer again
  * with an idempotency key. Compares redacted texts, because the recorded answer is redacted.
  */
 export function isRepeated(trigger: TriggerRecord, answer: Answer, key: string | undefined): boolean {

@@ -19,7 +19,7 @@ import { describe } from "../read/view.ts";
 import { sees } from "../../domain/permission.ts";
 import { newTrigger } from "../../kernel/callback.ts";
 
-/** Answers a trigger once. The refusal of a later answer says who gave which answer. */
+/** Answers a trigger. If another answer came first, the refusal says who gave it and what it was. */
 export const respond: Handler<"respond"> = async (deps, caller, { input }) => {
   const trigger = await findTrigger(deps, caller, input.id);
   const asker = await requireAsker(deps, caller, trigger);
@@ -52,7 +52,7 @@ export const respond: Handler<"respond"> = async (deps, caller, { input }) => {
   return { trigger: await viewOneTrigger(after), what };
 };
 
-/** Says in one sentence what an answer does. A repeated answer gets the same sentence. */
+/** Says in one sentence what happens because of an answer. Also used when the same answer is sent again. */
 async function whatBecame(
   tx: Tx,
   type: string,
@@ -147,7 +147,7 @@ function viewTrigger(row: TriggerRecord, answer: Trigger["answer"]): Trigger {
   };
 }
 
-/** Finds a trigger by its id or by an id in a message to the caller. A person may name the asking session. */
+/** Finds a trigger by its id or its message's delivery id. A person may give the asking session instead. */
 async function findTrigger(deps: OperationDeps, caller: CallerContext, ref: string): Promise<TriggerRecord> {
   const { read } = deps.store;
   const self = callerSession(caller);

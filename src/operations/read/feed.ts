@@ -29,7 +29,7 @@ export async function* feed(deps: OperationDeps, caller: CallerContext, request:
   const changes = new Changes(deps);
   const fragments: Fragment[] = [];
   const unsubscribe = deps.store.onFragment((fragment) => {
-    // If the client does not read, drop the oldest fragments: the entries have their text.
+    // If the client does not read, drop the oldest fragments. No text is lost: the entries contain it.
     if (fragments.length >= FRAGMENTS_MAX) fragments.splice(0, FRAGMENTS_MAX / 2);
     fragments.push(fragment);
     changes.note();
@@ -134,8 +134,8 @@ class Follow {
   }
 
   /**
-   * Forgets all trees except these. The events of the others before `since` have been sent, so a forgotten
-   * tree continues at `since`.
+   * Forgets all trees except these. All events of the forgotten trees before `since` have been sent, so their
+   * next events are read from `since` on.
    */
   #forget(trees: readonly { rootId: string }[], since: number): void {
     const kept = new Set(trees.map((tree) => tree.rootId));

@@ -20,7 +20,7 @@ const TEXT_MAX = 64 * 1024;
  */
 const PAGES_MAX = 20;
 
-/** Reads a page from the end of the agent's own file: whole texts, redacted. */
+/** Reads a page of the agent's own file, backwards from its end or from the cursor, and redacts it. */
 export async function pageOfFile(
   deps: OperationDeps,
   record: HistoryRecord,

@@ -33,7 +33,7 @@ async function countOnDisk(deps: OperationDeps): Promise<{ agent: string; sessio
   return counts.filter(({ sessions }) => sessions > 0);
 }
 
-/** After this time the count so far is returned, for a slow disk or a large database. */
+/** After this time the count so far is returned, because the disk may be slow or the database large. */
 const COUNT_MS = 2_000;
 
 async function countOf(

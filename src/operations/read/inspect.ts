@@ -75,7 +75,7 @@ async function resultText(
   return lastWords === null ? whole : `${whole}\n\nIts last words after this report:\n${lastWords}`;
 }
 
-/** A turn's row has only the beginning of a long message; its entry has more. */
+/** Returns the entry's text if the message is long: the turn's row has only the beginning. */
 async function wholeMessage(
   deps: OperationDeps,
   session: SessionRecord,
@@ -98,7 +98,7 @@ async function wholeMessage(
 const NOT_OURS =
   "It was read from disk: its own transcript shows what it was given; Kinfold gave it nothing.";
 
-/** Returns the context the session was given, and the parts that did not fit. */
+/** Returns the context that the session inherited, then the whole checkpoint and all constraints. */
 async function inheritedText(deps: OperationDeps, session: SessionRecord): Promise<string> {
   const { read } = deps.store;
   if (session.origin === "imported") return NOT_OURS;

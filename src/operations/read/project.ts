@@ -71,7 +71,7 @@ interface NamedAgent {
   /** The agent's id. It gets a prefix if two agents have the same id, as in several runs of one workflow. */
   readonly name: string;
   readonly status: AgentStatus;
-  /** Null for an agent that left no file. */
+  /** The key of the agent's file; null if the agent left no file. */
   readonly key: string | null;
 }
 

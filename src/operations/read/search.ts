@@ -41,8 +41,8 @@ function queryOf(text: string, now: number): SearchQuery {
 }
 
 /**
- * A session that names neither a session nor a tree searches its parent's entries; a root searches its own.
- * If a tree is named, the whole tree is searched.
+ * Without a named session or tree, a calling session searches its parent's entries; a calling root searches
+ * its own. If only a tree is named, the whole tree is searched.
  */
 async function searchedSessions(
   deps: OperationDeps,
@@ -55,7 +55,7 @@ async function searchedSessions(
   return { sessionId: rootId === null ? (at.self?.parentId ?? at.self?.id ?? null) : null, rootId };
 }
 
-/** Counts the hits without filters in all visible sessions, for a caller whose search found nothing. */
+/** For a search that found nothing: counts its hits in all visible sessions, with its filters left out. */
 async function elsewhere(deps: OperationDeps, asked: EntrySearch): Promise<number | null> {
   const { query } = asked;
   const isBound =
@@ -81,7 +81,7 @@ function viewHit(found: EntryHit, opens: boolean): SearchHit {
   return { ...hit, opens, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
 }
 
-/** A position's time may have a fraction of a millisecond. The cursor stores it times 32, as an integer. */
+/** A position's time may have a fraction of a millisecond. The cursor has it in units of 1/32 ms. */
 const PARTS = 32;
 
 function cursorOf({ offset, below, past }: SearchPosition, now: number): string {

@@ -37,7 +37,7 @@ async function viewSession(
   record: SessionRecord,
   { reads, tree }: { reads: Reads; tree: TreeUsage },
 ): Promise<Session> {
-  // An imported session has no inbox and no turns in Kinfold. Its status comes from its evidence.
+  // An imported session has no inbox and no turns in Kinfold. Its status comes from what its files show.
   const isImported = record.origin === "imported";
   const { status, waiting } = isImported
     ? importedStatus(record.evidence)

@@ -8,7 +8,7 @@ import { newSession } from "../spawn/effective.ts";
 import { viewOne } from "../read/view.ts";
 import { decideFolder } from "../spawn/ceiling.ts";
 
-/** Maps the names that clients give themselves to agents. */
+/** Patterns for the name that a client reports for itself, each with the matching agent. */
 const AGENTS: readonly (readonly [RegExp, string])[] = [
   [/^claude/, "claude"],
   [/^codex/, "codex"],

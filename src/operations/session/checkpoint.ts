@@ -52,7 +52,7 @@ export const checkpoint: Handler<"checkpoint"> = async (deps, caller, { input })
   });
 };
 
-/** Refuses a constraint whose name looks like a secret's, because its text would be redacted and lost. */
+/** Refuses a constraint that is named like a secret, because its text would be redacted and lost. */
 function refuseSecretNames(constraints: Readonly<Record<string, string>>): void {
   const name = Object.keys(constraints).find((each) => {
     const text = constraints[each] ?? "";

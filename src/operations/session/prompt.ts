@@ -32,7 +32,7 @@ export const prompt: Handler<"prompt"> = async (deps, caller, { input }) => {
   return { messageId: message.id, sessionId: session.id, position: message.position, existing };
 };
 
-/** Sends a message to a child. The reply says if it entered the turn, was queued or restarted the turn. */
+/** Sends a message to a child. The reply says if the message was queued, or entered or restarted the turn. */
 export const tell: Handler<"tell"> = async (deps, caller, { input }) => {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);

@@ -95,7 +95,7 @@ function ceilingIn(cwd: string, parent: SessionRecord | null): Permission | unde
   return own === "workspace" && parent !== null && !isInside(cwd, parent.cwd) ? "ask" : own;
 }
 
-/** Returns the lower of the project's and the parent's count limits, and the file that sets each. */
+/** Returns, for each count limit, the lower of the project's and the parent's, and the file that sets it. */
 export function decideCounts(of: {
   project: ProjectCeiling;
   permission: Permission;
@@ -162,7 +162,7 @@ function refuseMore(unit: Unit, asked: number | undefined, left: number | null):
   throw new Refusal("over_budget", `${what} ${next}`, { unit, asked: asked ?? null, left });
 }
 
-/** The upper bounds of a start: those of the parent and of the calling API key. */
+/** The parent and the API key whose limits apply to a new session; null if there is none. */
 export interface Under {
   readonly parent: SessionRecord | null;
   readonly key: KeyReach | null;
@@ -206,7 +206,7 @@ export async function decideFolder(
   });
 }
 
-/** Returns null if the parent and the API key allow this folder, else the folders that one of them allows. */
+/** Returns null if the parent and the API key allow this folder, else the list of the one that does not. */
 function outsideOf(real: string, { parent, key }: Under): readonly string[] | null {
   const lists = [parent?.effective.roots, key?.roots].filter((each) => each != null);
   return lists.find((each) => !isWithin(real, each)) ?? null;
@@ -226,8 +226,8 @@ export function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
 
 /**
  * Returns the requested tools, else those that the profile allows and the parent has. Refuses a requested
- * tool that the profile or the parent does not allow. If none of them has a list, `tools` is null: all tools
- * are allowed except `disallowedTools`.
+ * tool that the profile or the parent does not allow. If neither the request, the profile nor the parent
+ * lists tools, `tools` is null: all tools are allowed except `disallowedTools`.
  */
 export function decideTools(
   asked: readonly string[] | null,

@@ -207,7 +207,7 @@ async function agentOf(deps: OperationDeps, parent: SessionRecord | null): Promi
 async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
   const known = await agentsHere(deps);
   const isWell = known.some((each) => each.name === name && each.problem === null);
-  // Detect the agents again, because this one may have been installed since.
+  // Detect the agents again, because this agent may have been installed since the last detection.
   if (!isWell) await deps.store.probe();
   const agents = isWell ? known : await agentsHere(deps);
   const agent = agents.find((each) => each.name === name);

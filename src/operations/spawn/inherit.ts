@@ -10,7 +10,7 @@ import { until } from "../wait/until.ts";
 
 type Inherit = Effective["inherit"];
 
-/** Returns what a session inherits; a root inherits nothing. A refusal says what is possible instead. */
+/** Returns what a session inherits from its parent; a root inherits nothing. Refusals name an alternative. */
 export async function decideInherit(
   deps: OperationDeps,
   of: { asked: Inherit | undefined; profile: Profile; parent: SessionRecord | null; agent: Agent },
@@ -47,7 +47,7 @@ export async function callSeen(
   const { read } = deps.store;
   if ((await read.turns.running(parent.id)) === null) return;
   const calls = answeredCalls(deps);
-  // One tool call may spawn several children, so the key has both the call's id and the prompt.
+  // One tool call may spawn several children, so the call's id and the prompt together identify a spawn.
   const keyOf = (callId: string | undefined): string =>
     `${parent.id} ${callId} ${prompt.length} ${prompt.slice(0, 80)}`;
   // Entries are stored redacted, so the search is for the redacted prompt.

@@ -64,7 +64,7 @@ test("a spawn whose reply was lost is answered with that child, and the next equ
 test("a session that was cancelled while it asked tells nobody any more", async (t) => {
   const { family, caller, operations } = await opened(t);
   const child = await family.add(family.rootId, { onParentEnd: "detach" });
-  // The session ends after the call was accepted and before it gets the tree's lock.
+  // The root ends after `tell` was accepted and before `tell` gets the tree's lock.
   beforeNextWrite(family.store, () => end(family, family.rootId));
   await refusedWith(
     "session_ended",

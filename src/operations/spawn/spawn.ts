@@ -285,7 +285,7 @@ export async function spawnReply(
 
 const EXISTING = { existing: true, bytes: 0, asked: "none" } as const;
 
-/** Says why a child inherited nothing, although it could have; null if there is nothing to explain. */
+/** Says why a child inherited no context from its parent; null if there is nothing to explain. */
 function whyNothing(
   deps: OperationDeps,
   session: SessionRecord,

@@ -47,7 +47,7 @@ async function parkedBelow(
   return fresh;
 }
 
-/** Takes the triggers' messages from the inbox into this reply. Repeats a message that was taken before. */
+/** Takes the triggers' messages from the inbox into this reply. Also returns messages taken before. */
 export async function takeAttention(
   deps: OperationDeps,
   caller: CallerContext & { kind: "session" },

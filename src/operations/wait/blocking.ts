@@ -26,7 +26,7 @@ export async function blocking<T>(
   }
 }
 
-/** Does nothing if another process has taken over the turn, because recovery has already reset `blocked`. */
+/** Decrements `blocked`, unless another process took over the turn: recovery has already reset it then. */
 async function unblock(deps: OperationDeps, caller: Waiter, turn: TurnRecord): Promise<void> {
   await deps.store.write(caller.rootId, processOf(caller), async (tx) => {
     if ((await tx.turns.running(caller.id))?.id === turn.id) await changeBlocked(tx, caller, -1);

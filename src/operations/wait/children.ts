@@ -18,11 +18,11 @@ import { decodeCursor, encodeCursor, waitTimeMs } from "./cursor.ts";
 import { callerSession } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
-/** Most bytes of all reports in one reply. */
+/** The size limit of all reports in one reply together. */
 const REPLY_BYTES = 20_480;
 const ERROR_CHARACTERS = 400;
 
-/** Waits for descendants. The reply takes a callback from the inbox only if the caller is the parent. */
+/** Waits for descendants. The reply replaces the callbacks of the caller's own children, but no others. */
 export const waitChildren: Handler<"waitChildren"> = async (deps, caller, { input, call }) => {
   const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {

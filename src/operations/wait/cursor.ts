@@ -1,7 +1,7 @@
 import type { InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 
-/** A shorter timeout probably comes from a model that meant seconds. */
+/** A shorter timeout is raised to this, because it probably comes from a model that meant seconds. */
 const SHORTEST_MS = 10_000;
 const PATIENT_AFTER = 2;
 /** How many shown triggers a cursor remembers. Older ones have long been answered. */

@@ -6,8 +6,9 @@ export interface ReplyCarrier {
 }
 
 /**
- * Returns the running turn, into which this reply takes messages. Returns null if the reply may carry none,
- * for example because the caller's fence is old. An attached session has no turns, so its `turnId` is null.
+ * Returns the turn that takes the messages in this reply: the caller's running turn. Its `turnId` is null for
+ * an attached session, which has no turns. Returns null if the reply may carry no messages, for example
+ * because the caller's fence is old.
  */
 export async function replyCarrier(
   tx: Tx,

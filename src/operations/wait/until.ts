@@ -23,7 +23,7 @@ export async function until<T>(
   }
 }
 
-/** Counts commits and other changes. One caller can wait for the next change. */
+/** Counts commits and other changes. One caller at a time can wait for the next change. */
 export class Changes {
   count = 0;
   readonly close: () => void;

@@ -2,7 +2,7 @@ import { isPlaceholder } from "./name.ts";
 import type { Secret } from "./shape.ts";
 
 const SCHEME = /[A-Za-z][A-Za-z0-9+]{0,24}$/;
-/** Schemes of database addresses, in which people write passwords with unescaped slashes. */
+/** Schemes of databases and other servers. People write unescaped slashes into their passwords. */
 const DATABASE =
   /^(?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|redis|rediss|amqp|amqps|mssql|sqlserver|clickhouse|cockroachdb|neo4j|ldap|ldaps|smtp|smtps|ftp|sftp)$/i;
 const TOKEN_MIN = 20;
@@ -37,7 +37,7 @@ function matching(text: string, sign: string, pattern: RegExp): Secret[] {
   });
 }
 
-/** Text from other sessions has a backslash before every `@`, and two backslashes inside JSON. */
+/** User, password and host. Text from other sessions has `\@` instead of `@`, and `\\@` inside JSON. */
 const AUTHORITY = /(?:\[redacted: [a-z0-9 .]{1,32}\]|[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
 /** The rest of a password that contains `/`, `?` or `#`. Does not match `?name=`, which begins a query. */
 const ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@]{0,256}(?=\\{0,2}@)/y;

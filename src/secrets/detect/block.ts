@@ -8,7 +8,7 @@ const BORDER = /PRIVATE KEY(?: BLOCK)?(?:-{4,5}| ----)|Private-Lines: \d{1,4}/g;
 const HEAD = /-{2,5} ?BEGIN [A-Z0-9 ]{0,40}$/;
 const FOOT = /-{2,5} ?END [A-Z0-9 ]{0,40}$/;
 const BORDER_MAX = 64;
-/** Line breaks, also as written in JSON, in an address and in HTML. */
+/** Line breaks, also in the forms that JSON, URLs and HTML use for them. */
 const BREAK = String.raw`\s|\\{1,4}[nrt]|%0[AaDd]|<br\/?>`;
 /** Prefixes that a diff and `grep` write before a line. */
 const MARGIN = String.raw`(?<=\s|\\[nr])(?!-{3,6} ?E)[\w./-]{0,128}[:-](?:\d{1,6}[:-])?`;
@@ -71,7 +71,7 @@ interface Body {
   readonly at: number;
   /** Number of key characters found. */
   readonly length: number;
-  /** The key may go on where the text ends. */
+  /** True if the text may end before the key does. */
   readonly isOpen: boolean;
 }
 
@@ -129,7 +129,7 @@ const LINE_CODES = new Set(
   [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="].map((char) => char.charCodeAt(0)),
 );
 
-/** A `+` or `-` counts only at the start of a line, where a diff writes it. */
+/** Whether the character may stand between key lines; `+` and `-` only at a line's start, as in a diff. */
 function isBetween(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return BETWEEN_CODES.has(code) || (DIFF_CODES.has(code) && text.charCodeAt(at - 1) === NEWLINE);

@@ -6,7 +6,7 @@ const SAME_COMMAND = String.raw`(?=\s)(?:\\\r?\n|[^\n|;&]|[;&](?![\s&])){0,200}?
 /** The secret may also be the first word of the next line: some logs print each argument on its own line. */
 const REST = String.raw`${SAME_COMMAND}\s`;
 const REST_OF_LINE = String.raw`${SAME_COMMAND}(?:[^\S\n]|(?<=\\\r?)\n)`;
-/** The start of a word, also after a line break written as in JSON. */
+/** The start of a word. The word may follow a line break or tab written as in JSON (`\n`, `\r`, `\t`). */
 const WORD_START = String.raw`(?:(?<![\w.])|(?<=\\[nrt]))`;
 const command = (names: string, secret: string, rest = REST): RegExp =>
   new RegExp(String.raw`${WORD_START}(?:${names})${rest}${secret}`, "g");
@@ -30,7 +30,7 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ],
   ["password", /(?:(?<![\w.])|(?<=\\[nrt]))sshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\]{3,256})/g],
   ["token", command("ngrok", String.raw`(?:add-)?(?:authtoken|api-key)\s{1,4}["']?([\w-]{20,256})`)],
-  // `user/password@database`; `@` may be escaped. Only on this line: an address on the next looks the same.
+  // `user/password@database`; `@` may be escaped. Only on the same line: an address on the next looks alike.
   [
     "password",
     command(
@@ -66,7 +66,7 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ],
 ];
 
-/** Every pattern of `SPELLINGS` contains one of these words. */
+/** Every pattern of `SPELLINGS` contains one of these words, so a text without them is not searched. */
 export const LEADS =
   /bearer|identified|curl|mysql|mariadb|sshpass|redis-cli|login|ngrok|sqlplus|sqlldr|expdp|impdp|rman/i;
 

@@ -5,7 +5,7 @@ import { BLANKS_MAX, isBlank, type Looking, type Name, run, separatorBehind, sti
 import type { Secret, Spans, Tail } from "./shape.ts";
 
 export const HINT = /pass|pwd|secret|token|key|cred|auth|cookie|mnemonic|jwt|_pw|_pat|sig(?:nature)?=/gi;
-/** How many characters around a hint can belong to its name. */
+/** A name extends at most this many characters to either side of a hint such as `pass`. */
 const NAME_MAX = 64;
 
 /**
@@ -18,7 +18,7 @@ interface Field {
   readonly spelled: boolean;
 }
 
-/** Finds values by the name before them, in any syntax. `known` has the marks and secrets found so far. */
+/** Finds secrets by the name before them. `known` has the secrets and `[redacted: …]` marks found so far. */
 export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[] {
   const found: Secret[] = [];
   let at = 0;
@@ -60,9 +60,9 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   const field = fieldBehind(text, name, { named, known, tail });
   if (field === null) return null;
   const { start, end, quoted, spelled } = field;
-  // A quoted value of several words may continue after the end of the text.
+  // A quoted value or a YAML block at the end of the text may continue in the next piece of text.
   if (quoted && end === text.length && named.sure === "secret") tail?.hold(start);
-  // A value that contains an unfinished private key may also continue after the end of the text.
+  // A value that contains an unfinished private key may also continue in the next piece of text.
   if (tail !== null && tail.from > start && tail.from <= end) tail.hold(start);
   if (known.has(field)) return null;
   const context = { quoted, spelled, next: follows(text, end, known) };
@@ -74,7 +74,7 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   return isRest || isSecretValue(named, rest, context) ? { start, end, kind: named.kind } : null;
 }
 
-/** Whether the value has a known secret, or begins with a mark that may be forged to protect the rest. */
+/** Whether the value has a known secret, or begins with a mark, perhaps forged to keep the rest visible. */
 function isPartKnown({ start, end }: Field, known: Spans): boolean {
   return known.within(start, end).some((each) => each.kind !== null || each.start === start);
 }
@@ -228,7 +228,7 @@ function follows(text: string, end: number, known: Spans): "end" | "word" | "cod
   return /[A-Za-z0-9]/.test(char) ? "word" : "code";
 }
 
-/** `Uid=sa;Pwd=…` has a password. Without another field before it, PWD is the working directory. */
+/** In `Uid=sa;Pwd=…`, Pwd is a password. Without another field before it, PWD is the working directory. */
 function connection(text: string, { text: name, start, end }: Name): Named | null {
   const isPart =
     text[end] === "=" &&

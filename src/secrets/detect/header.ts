@@ -2,7 +2,7 @@ import { hasFigure, isPlaceholder, looksLikeKey } from "./name.ts";
 import { type Looking, type Name, separatorBehind, stick } from "./separator.ts";
 import type { Secret, Spans, Tail } from "./shape.ts";
 
-/** Schemes that are followed by one word, and schemes that are followed by the whole line. */
+/** Schemes whose secret is the next word, and then schemes whose secret is the rest of the line. */
 const ONE_WORD = /(?:bearer|basic|token|apikey|api-key|key|negotiate|ntlm|ssws|dpop)[ \t]{1,8}/iy;
 const WHOLE_LINE = /(?:digest|hawk|oauth|signature|aws4-hmac-sha256)[ \t]{1,8}/iy;
 const WORD = /[^\s"'`,;\\]*/y;
@@ -12,7 +12,7 @@ const PAIRS = /(?:[\w.$-]{1,64}=[^\s;"'`\\]*(?:; ?|$)){0,64}[\w.$-]{1,64}=[^\s;"
 /** A longer word cannot be a name in code, so it is hidden without further checks. */
 const WORD_MAX = 256;
 
-/** `Authorization: Bearer …` keeps its scheme; `Cookie: …` is hidden whole. */
+/** In `Authorization: Bearer …` the scheme stays visible; the value of `Cookie: …` is hidden whole. */
 export function headerValue(text: string, name: Name, at: Looking & { header: string }): Secret | null {
   const separator = separatorBehind(text, name.end);
   if (separator === null) return null;

@@ -181,7 +181,7 @@ function isDrawn(part: string, lengthMin: number): boolean {
 }
 
 /**
- * Whether a text mixes letters and digits, is a long number, or is a long run of mixed case without words.
+ * Whether a text mixes letters and digits, is a long number, or is long, in mixed case and not made of words.
  */
 export function looksLikeKey(text: string, lengthMin: number): boolean {
   if (text.length < lengthMin) return false;

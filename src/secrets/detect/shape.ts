@@ -8,7 +8,7 @@ export interface Secret {
 /** Marks of hidden secrets. Anyone can forge a mark, so the text after it is still searched for secrets. */
 export const MARK = /\[redacted: [a-z0-9 .]{1,32}\]/g;
 
-/** Text from this index on may still become part of a secret when more text arrives. */
+/** Text from the index `from` on may still become part of a secret when more text arrives. */
 export class Tail {
   from = Infinity;
 
@@ -133,12 +133,12 @@ const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
 const DRAWN = String.raw`(?=[A-Za-z_-]{0,64}\d|[a-z_-]{0,64}[A-Z][A-Z_-]{0,64}[a-z]|[A-Z][A-Z_-]{0,64}[a-z][a-z_-]{0,64}[A-Z])`;
 
 /**
- * Does not match after a lower-case word such as `test_`, where a key's prefix is part of a name. After `MY_`
- * it begins a key.
+ * Prevents a match after a lower-case word such as `test_`, where a key's prefix is part of a name. After
+ * `MY_` the prefix may begin a key.
  */
 const NO_SNAKE = "(?<![a-z0-9]_)";
 
-/** Only where a word begins, else these match in file names: `task_test_…`, `desk-admin-…`, `highs_and_…`. */
+/** These match only where a word begins, not inside names: `task_test_…`, `desk-admin-…`, `highs_and_…`. */
 const WHERE_A_WORD_BEGINS: typeof ANYWHERE = [
   ["anthropic key", String.raw`sk-ant-${DRAWN}[\w-]{12,}`],
   ["openai key", String.raw`sk-(?:proj|svcacct|admin|None)-${DRAWN}[\w-]{16,}`],

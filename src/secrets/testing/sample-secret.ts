@@ -153,7 +153,7 @@ function placedSecrets(seed: number): SampleSecret[] {
   ];
 }
 
-/** Keys that are recognized by their shape alone, each with the kind that its mark names. */
+/** Keys that are recognized by their shape alone, each with the kind that its redaction mark names. */
 export function vendorKeys(seed: number): [kind: string, key: string][] {
   const { of, word, hex, url } = drawing(seed);
   const joined = (by: string, ...parts: string[]): string => parts.join(by);
@@ -205,7 +205,7 @@ export function vendorKeys(seed: number): [kind: string, key: string][] {
   ];
 }
 
-/** Returns `count` hashes, ids, paths and lines of code that must not be changed. */
+/** Returns `count` hashes, ids, paths and lines of code that redaction must not change. */
 export function sampleInnocents(seed: number, count: number): string[] {
   const { of, word, hex, base64 } = drawing(seed);
   const uuid = (): string => [hex(8), hex(4), `7${hex(3)}`, `a${hex(3)}`, hex(12)].join("-");

@@ -100,7 +100,7 @@ function callbackOf(callback: unknown): Fields {
   return typeof callback === "boolean" ? { enabled: callback } : {};
 }
 
-/** Converts a single `session_id`. This form of a wait, from the source design, has its own replies. */
+/** Turns a single `session_id` into `ids`, marked as the source design's form, which has its own replies. */
 function withSourceForm({ one, ...input }: Fields): Fields {
   if (one === undefined) return input;
   if (input.ids !== undefined) throw new Refusal("invalid_input", "Give ids or session_id, not both.");
@@ -163,12 +163,12 @@ function fields(own: readonly string[], aliases: Readonly<Record<string, string>
   return new Map(rows.map(([name, field]) => [fold(name), field]));
 }
 
-/** Keys that differ only in case and underscores are the same. */
+/** Returns the same text for keys that differ only in case and underscores. */
 function fold(key: string): string {
   return key.toLowerCase().replaceAll("_", "");
 }
 
-/** Renames an object's keys to their fields' names. Keeps unknown keys, so the contract refuses them. */
+/** Renames an object's keys to their fields' names. Keeps unknown keys, for the contract to refuse. */
 function renamed(value: Fields, names: Names): Fields {
   const given = Object.entries(value).filter(([, item]) => item !== null && item !== undefined);
   return Object.fromEntries(given.map(([key, item]) => [names.get(fold(key)) ?? key, item]));

@@ -59,7 +59,7 @@ function run(call: ToolCall, operation: ToolOperation): Promise<Ran> {
 
 type Run = (call: ToolCall, fields: Record<string, unknown>) => Promise<Ran>;
 
-/** Runs each tool: from its arguments to its reply. */
+/** For each tool, the function that turns its arguments into its reply. */
 const RUN: Readonly<Record<ToolOperation, Run>> = {
   spawn: (call, fields) =>
     spawn(call, parse("spawn", { ...fields, ...aliased(call, fields), id: call.request.caller.id })),
@@ -67,7 +67,7 @@ const RUN: Readonly<Record<ToolOperation, Run>> = {
   waitChildren: (call, fields) => wait(call, parse("waitChildren", fields)),
   cancel: (call, fields) => cancel(call, parse("cancel", fields)),
   tell: (call, fields) => act(call, "tell", { fields, say: tellReply }),
-  // Ignores `tree`, because the family is always drawn as a tree. `cursor` pages only the reply.
+  // Drops `tree`: the family is always drawn as a tree. `cursor` pages the reply, not the operation.
   family: (call, { tree: _tree, cursor = null, ...fields }) =>
     look(call, "family", { fields, say: (output) => familyReply(output, Date.now(), pageCursor(cursor)) }),
   inspect: (call, fields) => look(call, "inspect", { fields, say: inspectReply }),

@@ -84,7 +84,7 @@ after(async () => {
 interface Options {
   readonly token?: string;
   readonly name?: string;
-  /** Pins the protocol version, to an older one or to the modern one. */
+  /** The only protocol version that the client accepts: an older one or the modern one. */
   readonly version?: string;
 }
 

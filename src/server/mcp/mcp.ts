@@ -118,7 +118,7 @@ function toolList({ request, config }: Served): ListToolsResult {
   return { tools: tools as Tool[] };
 }
 
-/** Returns undefined if the body is not JSON, which is a protocol error; other refusals are HTTP errors. */
+/** Returns undefined if the body is not JSON; the answer is then a JSON-RPC error. Throws other refusals. */
 async function bodyOf(c: Context<Env>): Promise<unknown> {
   try {
     return await readJson(c.env.incoming);

@@ -21,8 +21,8 @@ export function reply(head: object, ...lines: readonly string[]): string {
 
 export function refusalLine(refusal: Refusal): string {
   const line = shorten(`${refusal.code}: ${folded(visible(refusal.message))}`, 4_096, " […]");
-  // A refusal may report the end of a child. It then carries the delivery id on a separate line, as a result
-  // does.
+  // A refusal may report the end of a child. Like a result, it then carries the delivery id on a separate
+  // line.
   const { deliveryId } = refusal.details;
   return typeof deliveryId === "string" ? `${line}\n<!-- trigger:${deliveryId} -->` : line;
 }
@@ -170,7 +170,7 @@ export function fenced(text: string, id: string, bytesMax: number): string {
   return cut ? `${block}\n[${shownPart(bytesMax, bytes)}]` : block;
 }
 
-/** Returns a random id for a quoted text that is not a message; no message has this id. */
+/** Returns a random id for quoted text that is not a message and so has no id. */
 export function newNonce(): string {
   return randomBytes(4).toString("hex");
 }

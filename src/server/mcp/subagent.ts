@@ -8,7 +8,7 @@ type Result = SubagentOutput["results"][number];
 
 type Options = { readonly unread: number; readonly isWakeable: boolean };
 
-/** Lists results in the order of the tasks. If the client's time limit came first, says how to go on. */
+/** Lists the results in the order of the tasks. If a task is still working, says what to do next. */
 export function subagentReply(output: SubagentOutput, options: Options): string {
   const { results, needsYou, cursor } = output;
   const head = {

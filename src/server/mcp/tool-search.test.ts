@@ -3,9 +3,9 @@ import { describe, test } from "node:test";
 import { instructionsFor, toolsFor } from "../../contract/index.ts";
 
 /**
- * Codex hides tools behind a search: it ranks by BM25 over a tool's name (one word, underscores kept), title,
- * description, the server's instructions and the names of its parameters. A query that a model would type
- * must find the right tool among Codex's own tools.
+ * Codex hides tools behind a search. It ranks them by BM25 over each tool's name (one word, underscores
+ * kept), title, description and parameter names, and over the server's instructions. A query that a model
+ * would type must find the right tool among Codex's own tools.
  */
 const QUERIES: readonly (readonly [query: string, tool: string])[] = [
   ["delegate task to another agent", "spawn_session"],

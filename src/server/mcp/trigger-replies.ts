@@ -78,7 +78,7 @@ export function fireReply(output: FireOutput, unread: number): string {
   return reply(head, `${how[output.delivered]} No answer will come from this.`);
 }
 
-/** If this id is in the agent's transcript, the message has arrived. */
+/** Returns the line with the delivery id. If it is in the agent's transcript, the answer has arrived. */
 function mark(output: Asked): string {
   return output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`;
 }
@@ -88,7 +88,7 @@ function by(output: Asked): string {
   return oneLine(output.by ?? "nobody", 120).replace(/^its parent/, "your parent");
 }
 
-/** Returns the user's words unchanged, and the words of everyone else quoted as data. */
+/** Returns the user's words as plain text, and the words of everyone else quoted as data. */
 function words(output: Asked, lead: string, text: string): string[] {
   if (text.trim() === "") return [`[Kinfold] ${lead}.`];
   if (output.by === "the user")

@@ -4,7 +4,7 @@ import type { ChildEnd, WaitChildrenOutput } from "../../contract/index.ts";
 import { fence, oneLine } from "../../text/fence.ts";
 import { fitBlock, quoted, reply, REPLY_BYTES_MAX, shareOf } from "./reply.ts";
 
-/** Bytes reserved for line 1, the marks and the last line in the source design's form. */
+/** Bytes reserved for all lines but the quoted texts, in a reply of the source design's form. */
 const SOURCE_FRAME_BYTES = 1_024;
 const LAST_WORDS_BYTES = 1_024;
 
@@ -12,7 +12,7 @@ export interface WaitReplyOptions {
   readonly unread: number;
   readonly isSourceForm: boolean;
   readonly isWakeable: boolean;
-  /** Says that the caller's timeout was raised, because models often pass seconds; otherwise empty. */
+  /** Says that the timeout was raised because it looked like seconds; empty if it was not raised. */
   readonly note: string;
 }
 

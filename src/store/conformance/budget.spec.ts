@@ -4,7 +4,7 @@ import type { Usage } from "../../contract/index.ts";
 import type { SessionRecord, Store, TurnRecord } from "../port/store.ts";
 import { aChild, aMessage, aSession, aTurn } from "../testing/sample.ts";
 
-/** How the store counts the usage that budgets limit, and which parked sessions it skips. */
+/** How the store counts usage against budgets, and when it returns a parked session. */
 export function budgetRules(fresh: () => Promise<Store>): void {
   it("what is spent below a session is of it and of all managed ones below it, settled and held", async () => {
     const store = await fresh();

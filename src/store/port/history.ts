@@ -69,7 +69,7 @@ export const KNOWN_FIELDS = [
 
 /**
  * A row that a scan compares with the files. The fields of `OF_SESSION` are null if the row has no session.
- * `state` is the state that the session's evidence shows.
+ * `state` is the state in the session's evidence.
  */
 export type HistoryKnown = Pick<HistoryRecord, (typeof KNOWN_FIELDS)[number]> & RecordOf<typeof OF_SESSION>;
 export const OF_SESSION = {
@@ -152,7 +152,7 @@ export interface HistoryWrites {
   ): Promise<{ first: number; appended: ImportedEntry[] }>;
 }
 
-/** The progress of a scan. `problems` are files that could not even be listed, so they have no row. */
+/** The progress of a scan. `problems` has the files that could not be listed and so have no row. */
 export interface HistoryProgress {
   readonly scan: HistoryScan;
   readonly problems: readonly HistoryProblem[];

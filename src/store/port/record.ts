@@ -84,7 +84,7 @@ export const SESSION = {
   messageCount: number(),
   toolUseCount: number(),
   usage: json<Usage>(),
-  /** How many entries, messages and turns the session has had. Each count is also the next index. */
+  /** How many entries, message positions and turns have been given out. Each count is also the next index. */
   entryCount: number(),
   positionCount: number(),
   turnCount: number(),
@@ -100,7 +100,7 @@ export const SESSION = {
   key: maybe(word()),
   keyCaller: maybe(word()),
   keyHash: maybe(word()),
-  /** The time at which the reply to this session's spawn could not be delivered. */
+  /** When it was found that the reply to the call that spawned this session had been lost. */
   replyLostAt: maybe(number()),
 };
 export type SessionRecord = RecordOf<typeof SESSION>;
@@ -129,7 +129,7 @@ export const TURN = {
   fence: number(),
   /** Starts at 1; each resume adds 1. */
   attempt: number(),
-  /** The number of earlier attempts in which the agent began to work; only these count against the limit. */
+  /** The number of earlier attempts in which the agent began to work; only they count against the maximum. */
   attemptsBegun: number(),
   /** How many entries the session had when this attempt began. */
   attemptFrom: number(),
@@ -190,7 +190,7 @@ export const MESSAGE = {
   admittedAt: number(),
   takenAt: maybe(number()),
   landedAt: maybe(number()),
-  /** The index of its entry in the transcript; null until there is one. */
+  /** The index of the message's entry in the transcript; null until there is one. */
   entryIndex: maybe(number()),
 };
 export type MessageRecord = RecordOf<typeof MESSAGE>;
@@ -277,7 +277,7 @@ export const TOKEN = {
   rootId: maybe(word()),
   fence: maybe(number()),
   name: prose(),
-  /** Only for an API key: what it may do, and in which scope; null means everything. */
+  /** Only for an API key: its rights and its scope. Null means all rights or all scopes. */
   can: maybe(jsonList<TokenRight>()),
   scope: maybe(word()),
   /** Only for an API key: the highest permission and the folders allowed for its sessions; null means any. */

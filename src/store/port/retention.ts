@@ -7,7 +7,7 @@ export const PRUNABLE = {
   createdAt: number(),
   lastActivityAt: number(),
   entryCount: number(),
-  /** While a round is open, none of the session's entries is removed. */
+  /** Whether a round is open. If so, none of the session's entries is removed. */
   isOpen: flag(),
   /** `bytes` counts the entries with a lower index than this. */
   measuredTo: number(),
@@ -17,7 +17,7 @@ export type Prunable = RecordOf<typeof PRUNABLE>;
 
 export interface RetentionReads {
   scopes(): Promise<string[]>;
-  /** Returns sessions that have entries left, oldest first by the given time. */
+  /** Returns sessions that have entries left, sorted by the time `by`, oldest first. */
   sessions(
     scope: string,
     page: { by: "createdAt" | "lastActivityAt"; after?: Prunable; limit: number },
@@ -47,8 +47,9 @@ export interface RetentionWrites {
     what: { olderThan: number | null; bytesMin: number | null; limit: number },
   ): Promise<{ removed: number; bytes: number; isDone: boolean }>;
   /**
-   * Removes the oldest events of a tree that has been idle since `idleSince`: at most `limit`, only those
-   * from before that time with a transaction number below `xidBelow`.
+   * Removes the oldest events of the tree, if it has been idle since `idleSince`. Removes at most `limit`,
+   * and stops at the first event that is not older than `idleSince` or whose transaction number is not below
+   * `xidBelow`.
    */
   pruneEvents(what: {
     idleSince: number;

@@ -39,14 +39,15 @@ export type { Visible } from "../../domain/permission.ts";
  * `write` locks one tree until the commit, and resolves once the commit is durable. If the closure throws,
  * nothing changes and `write` rejects with that error. Reads that a decision depends on must use `tx`. The
  * closure may await nothing but `tx`; otherwise the store revokes `tx` and rolls back. Wakes and commit
- * listeners run after the commit and are only advice: a lost one costs one poll. User and agent text is
- * redacted (the tables declare which columns), except text that an agent has yet to receive.
+ * listeners run after the commit and are only advice: if one is lost, the next poll finds the work. User and
+ * agent text is redacted (the tables declare which columns), except text that an agent has yet to receive.
  */
 export interface Store {
   readonly kind: "sqlite" | "postgres";
   /**
    * Part of every feed cursor. A new epoch begins when events that a cursor has seen may be gone: for a new
-   * or restored store, or after a crash of the machine. A killed daemon keeps its epoch.
+   * or restored store, or after a crash of the machine. If only the daemon was killed, the epoch stays the
+   * same.
    */
   readonly epoch: string;
   /** Identifies this run of the daemon. Each lease records the boot that took it. */
@@ -159,8 +160,8 @@ export interface SessionReads {
   spawnedSince(rootId: string, at: number): Promise<number>;
   list(filter: SessionFilter): Promise<SessionRecord[]>;
   /**
-   * Managed sessions of this node, not ended, not held, not parked, with a queued message and no
-   * running turn; longest waiting first.
+   * Managed sessions of this node with a queued message and no running turn that have not ended, are not
+   * parked, and whose messages are not held back after a failure or a stop. Longest waiting first.
    */
   ready(node: string, limit: number): Promise<SessionRecord[]>;
   /** Counts the ready sessions that have waited longer than this one. */
@@ -204,11 +205,11 @@ export interface TurnReads {
   last(sessionId: string): Promise<TurnRecord | null>;
   /** Newest first. */
   ofSession(sessionId: string, page: { beforeIndex?: number; limit: number }): Promise<TurnRecord[]>;
-  /** Counts the node's running turns, without those that wait in a blocking Kinfold call. */
+  /** Counts the node's running turns, except those that wait in a blocking Kinfold call. */
   slotsHeld(node: string): Promise<number>;
   /** Running turns of a node, whichever boot started them. */
   runningOn(node: string): Promise<TurnRecord[]>;
-  /** What this session and all managed sessions below it have spent, without the given turn. */
+  /** What this session and all managed sessions below it have spent, except in the given turn. */
   spentBelow(sessionId: string, withoutTurnId: string | null): Promise<Spent>;
   /** The highest known usage of a settled turn with this profile in this tree. */
   largest(rootId: string, profile: string): Promise<{ tokens: number; usd: number }>;
@@ -221,9 +222,9 @@ export interface EntryReads {
    */
   page(sessionId: string, page: EntryPage): Promise<EntryRecord[]>;
   /**
-   * Returns the newest entries of these kinds between `after` and `before`, ascending: at most `limit`, and
-   * only as many as fit into `bytesMax`. An entry counts for at most `entryBytesMax`. The newest is always
-   * included.
+   * Returns the newest entries of these kinds between `after` and `before`, ascending. At most `limit`
+   * entries are returned, and only as many as fit into `bytesMax`; a longer entry is counted as
+   * `entryBytesMax`. The newest entry is always returned.
    */
   tail(
     sessionId: string,
@@ -260,7 +261,7 @@ export interface TriggerReads {
 
 export interface CheckpointReads {
   ofSession(sessionId: string): Promise<CheckpointRecord[]>;
-  /** The newest checkpoint of each kind, by position in the transcript. */
+  /** The last checkpoint of each kind, in the order of the transcript; null if there is none. */
   latest(sessionId: string): Promise<Record<CheckpointRecord["kind"], CheckpointRecord | null>>;
   /** The constraints of the newest explicit checkpoint of each ancestor, the root's first. */
   constraintsAbove(sessionId: string): Promise<Pick<CheckpointRecord, "sessionId" | "constraints">[]>;
@@ -382,8 +383,8 @@ export interface FeedReads {
 }
 
 /**
- * Nodes, and the leases that say which boot of a node is alive. On the embedded store such a lease does not
- * expire; the next boot replaces it.
+ * Nodes, and the leases that say which boot of a node is alive. On the embedded store the lease of a node
+ * does not expire; the next boot replaces it.
  */
 export interface Nodes {
   /** Claims the node's row for this boot and publishes what its agents can do. */

@@ -1,9 +1,10 @@
 import type pg from "pg";
 
 /**
- * Returns the epoch, which belongs to one schema of one database on one timeline. PostgreSQL makes a commit
- * durable before it is visible, so a crash loses nothing that was shown. A loaded dump, or a server restored
- * to an earlier time, gets a new epoch, because it does not know the transaction numbers in older cursors.
+ * Returns the epoch, which belongs to one schema of one database on one of PostgreSQL's timelines. A crash
+ * keeps the epoch: PostgreSQL makes a commit durable before it is visible, so nothing that was shown is lost.
+ * A loaded dump, or a server restored to an earlier time, gets a new epoch, because it does not know the
+ * transaction numbers in older cursors.
  */
 export async function openEpoch(client: pg.ClientBase, mint: () => string): Promise<string> {
   const { rows } = await client.query<{ place: string }>(`

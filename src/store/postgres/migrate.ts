@@ -3,7 +3,7 @@ import { migrationsIn } from "../migration.ts";
 import { StoreTooNew } from "../problem.ts";
 import type { Address } from "./connection.ts";
 
-/** The arbitrary number of the lock with which every Kinfold serializes migrations on one server. */
+/** An arbitrary number for the lock that lets only one Kinfold at a time migrate on a server. */
 const ADVISORY_LOCK = 5_146_320_681;
 
 /**

@@ -10,7 +10,7 @@ import { PostgresQuery } from "./connection.ts";
 import { translated } from "./failure.ts";
 import { withClient } from "./with-client.ts";
 
-/** How long a renewal is valid, by the server's clock. */
+/** How long a renewal of the node's lease is valid, by the server's clock. */
 const LIFE_MS = 30_000;
 /** Grace period: another daemon may take over the node only this long after the node's lease has expired. */
 const GRACE_MS = 10_000;

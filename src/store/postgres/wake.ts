@@ -5,7 +5,7 @@ import { clientOptions, type Address } from "./connection.ts";
 
 /** At most twenty notifications a second. */
 const SPACING_MS = 50;
-/** PostgreSQL allows 8,000 bytes. For longer lists, empty ones are sent: they mean "look at everything". */
+/** PostgreSQL allows 8,000 bytes. Instead of a longer list, an empty one is sent: "look at everything". */
 const PAYLOAD_MAX = 7_000;
 const RECONNECT_MS = 1_000;
 const RECONNECT_MAX_MS = 30_000;
@@ -20,7 +20,7 @@ interface WakeOptions {
   readonly heard: (commit: Commit) => void;
 }
 
-/** Notifies other nodes of commits and listens for theirs. A lost notification costs only one poll. */
+/** Notifies other nodes of commits and listens for theirs. Polling makes up for a lost notification. */
 export class Wakes {
   readonly #at: WakeOptions;
   readonly #channel: string;

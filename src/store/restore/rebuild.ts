@@ -100,8 +100,8 @@ interface Line {
 }
 
 /**
- * Skips lines that cannot be parsed, such as one that a crash cut off. Does not use `readline`, which hides
- * errors of the stream and leaves the file open if the caller stops early.
+ * Yields a rollout's lines, except those that cannot be parsed, such as one that a crash cut off. Does not
+ * use `readline`, which hides errors of the stream and leaves the file open if the caller stops early.
  */
 async function* linesOf({ path }: RolloutFile): AsyncGenerator<Line> {
   const lines = new LineReader();
@@ -148,7 +148,7 @@ interface Meta {
   readonly payload: Line["payload"];
 }
 
-/** Returns the line that created the session; it is among the first. */
+/** Returns the line that records the session's creation. It is among the first lines. */
 async function metaOf(file: RolloutFile): Promise<Meta | null> {
   for await (const { at, type, payload } of linesOf(file)) {
     if (type !== "session_meta" || payload["id"] !== file.sessionId) continue;

@@ -10,7 +10,7 @@ import { list, raw, sql, type Row, type Sql } from "../sql.ts";
 
 /** The CPU time that one search may use, where it can be measured. */
 export const SEARCH_MS = 500;
-/** The elapsed time of a search may be this many times its CPU time, because it may wait for a CPU. */
+/** The elapsed time of a search is limited to this many times `SEARCH_MS`, because it may wait for a CPU. */
 export const WAITING_TIMES = 4;
 
 export function tooLong(): Refusal {

@@ -18,7 +18,7 @@ const SLICE_MAX = 64;
 /** The pauses between two indexing steps: the first while others write, the second while nobody does. */
 const PAUSE_MS = 50;
 const PAUSE_ALONE_MS = 1;
-/** Each write adds a part to the index; merging starts at this many. */
+/** Each write adds a part to the index. Merging starts when there are this many new parts. */
 const PARTS_MIN = 8;
 const MERGE_MS = 2;
 /** From this many new parts on, merging takes longer steps to catch up: each part slows every search down. */
@@ -31,9 +31,9 @@ const RETRY_MS = 30_000;
 
 /**
  * Maintains the search index in short writes between the writes of others. It indexes entries that were
- * written without an index: by an import, or before a daemon was killed. It also merges the parts of the
- * index: some of them when there are many, all of them in quiet moments. Otherwise the database would merge
- * in the middle of somebody's write.
+ * written without an index, for example by an import. It also merges the parts of the index: some of them
+ * when there are many, all of them in quiet moments. Otherwise the database would merge in the middle of
+ * somebody's write.
  */
 export class IndexUpkeep {
   readonly #write: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
@@ -42,7 +42,7 @@ export class IndexUpkeep {
   readonly #running: Promise<void>;
   #isClosed = false;
   #wake = (): void => undefined;
-  /** True at the start too: the last daemon may have been killed while it indexed. */
+  /** True if entries may lack an index. True at the start: the last daemon may have been killed. */
   #isBehind = true;
   #slice = 8;
   #indexAt = performance.now() + PAUSE_MS;

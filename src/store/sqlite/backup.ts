@@ -7,7 +7,7 @@ import { translated } from "./failure.ts";
 
 /**
  * Makes a consistent copy in one file while the store runs. The copy gets its final name only when it is
- * complete, and carries a mark that gives it a new epoch when it is opened.
+ * complete. It is marked as a copy, so that it gets a new epoch when it is opened.
  */
 export async function backUp(path: string, target: string): Promise<{ bytes: number }> {
   const part = `${target}.part`;

@@ -41,7 +41,7 @@ export class Connection implements Query {
     if (oldest !== undefined && this.#statements.size >= STATEMENTS_MAX) this.#statements.delete(oldest);
     const made = this.db.prepare(text);
     made.setReturnArrays(true);
-    // Node's types only know rows that are objects.
+    // Rows are arrays because of `setReturnArrays`, but Node's types know only rows that are objects.
     const statement = made as unknown as RowStatement;
     this.#statements.set(text, statement);
     return statement;

@@ -12,12 +12,13 @@ export interface Opening {
 /**
  * Decides which epoch the store has, and marks the file as in use.
  *
- * A feed cursor is valid as long as nothing that it has seen can be gone. Commits are synced before any
- * reader sees them, so a killed process loses nothing that was shown: the epoch stays, and clients resume
- * without a gap. A new epoch begins for:
+ * A client may resume from its feed cursor only if the store still has every event that the client has seen.
+ * Commits are synced before any reader sees them, so a killed process loses nothing that was shown: the epoch
+ * stays, and clients resume without a gap. A new epoch begins for:
  * - a new file
  * - a backup, which carries a mark
- * - a file that was put there from outside: it has another inode, or is older than the lock's note says
+ * - a file that was put there from outside: it has another inode, or lacks a transaction that the lock's note
+ *   names
  * - any file after a crash of the machine, because disks may report a write before it is durable
  */
 export function openEpoch(
@@ -48,7 +49,7 @@ export function openEpoch(
 
 const BEGUN = "epoch_begun";
 
-/** Returns when this epoch began, or 0 if unknown. Older rollout lines prove nothing about this file. */
+/** Returns when this epoch began; 0 if unknown. Older rollout lines are no evidence of a lost event. */
 export function epochBegun(db: DatabaseSync): number {
   return Number(db.prepare("SELECT value FROM meta WHERE key = ?").get(BEGUN)?.value ?? 0);
 }
@@ -62,7 +63,7 @@ export function markClean(db: DatabaseSync): void {
   putMeta(db, { clean: "1" });
 }
 
-/** Marks a copy, so that its opening begins a new epoch: old cursors may have seen events that it lacks. */
+/** Marks a copy, so that opening it begins a new epoch: clients may have seen events that it lacks. */
 export function markRestored(db: DatabaseSync): void {
   // Without a write-ahead log, the copy is one file.
   db.exec("PRAGMA journal_mode = DELETE");

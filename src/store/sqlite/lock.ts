@@ -8,34 +8,34 @@ import { isAlive } from "../../system/proc.ts";
 
 /** The readable file beside the lock. It says who holds the lock, or how the last holder ended. */
 export interface Note extends Holder {
-  /** The last transaction number at a clean end. A database with a lower one was put there from outside. */
+  /** The last transaction number at a clean end. If the database has a lower one, someone replaced it. */
   readonly closedXid: number | null;
   /**
-   * Set while the store is open: the id of the machine's boot. The write-ahead log must then exist. Null
-   * after a clean end, and if no store was ever opened.
+   * The id of the machine's boot in which the store was opened. While it is set, the write-ahead log must
+   * exist. Null after a clean end, and if no store was ever opened.
    */
   readonly openedIn?: string | null;
 }
 
 export interface Lock {
   readonly before: Note | null;
-  /** Records that the store is open, once its write-ahead log exists. */
+  /** Call this when the write-ahead log exists. Records that the store is open. */
   opened(): void;
-  /** Records the last transaction number, once everything is in the database file. */
+  /** Call this when everything is in the database file. Records the last transaction number. */
   closed(xid: number): void;
   /** Releases the lock. If neither `opened` nor `closed` was called, restores the previous holder's note. */
   release(): void;
 }
 
-/** A killed process may hold the lock until it has fully exited. */
+/** How long to retry: a killed process keeps the lock until it has fully exited. */
 const DYING_MS = 1_000;
 const RETRY_MS = 20;
 
 /**
- * Allows one daemon per file: an exclusive transaction on the lock file, held for the life of the process.
- * The kernel releases the lock when the process dies, however it dies. The returned closures keep the handle,
- * because a garbage-collected handle would release the lock. Nothing else in this process may open the lock
- * file, because closing any descriptor of a file drops its POSIX locks.
+ * Allows only one daemon per database, by an exclusive transaction on the lock file that stays open as long
+ * as the process lives. The kernel releases the lock when the process dies, however it dies. The returned
+ * closures keep the handle, because a garbage-collected handle would release the lock. Nothing else in this
+ * process may open the lock file, because closing any descriptor of a file drops its POSIX locks.
  */
 export async function takeLock(path: string, boot: string): Promise<Lock> {
   const db = new DatabaseSync(path, { timeout: 0 });

@@ -38,16 +38,16 @@ export interface SqliteOptions {
   /** The maximum size of the file in pages; beyond it writes are refused as on a full disk. */
   readonly pageCountMax?: number;
   readonly searchMs?: number | undefined;
-  /** Further proof that a missing store existed: the person's token and the rollouts. */
+  /** Files that prove that a missing store once existed: the person's token and the rollouts. */
   readonly traces?: { readonly token?: string; readonly rollouts?: string };
 }
 
 const WRITER_CACHE_KB = 16_000;
 const READER_CACHE_KB = 8_000;
 const OPENING_BUSY_MS = 5_000;
-/** Short, because this wait blocks the event loop. The write lane retries without blocking it. */
+/** How long SQLite waits for a lock. Short, because it blocks the event loop. The write lane then retries. */
 const WRITER_BUSY_MS = 2;
-/** The largest file that is checked at every opening, and the largest that is after an unclean end. */
+/** The largest file that is checked at every opening, and the largest one checked after an unclean end. */
 const CHECK_BYTES = 8 * 1024 * 1024;
 const CHECK_UNCLEAN_BYTES = 256 * 1024 * 1024;
 
@@ -177,7 +177,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   }
 }
 
-/** Records the clean end before the write-ahead log is removed. Otherwise its absence counts as a loss. */
+/** Records the clean end before the log is removed. Otherwise a missing log would count as lost commits. */
 function noteClosed(db: DatabaseSync, lock: Lock, log: Log): void {
   try {
     const xid = lastXid(db);

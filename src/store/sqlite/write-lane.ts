@@ -18,9 +18,9 @@ interface Waiting {
 /** A group of writes ends after this long, so that it does not block the event loop. */
 const GROUP_MS = 4;
 const GROUP_MAX = 256;
-/** At most this many writers are answered per event-loop turn, because each then goes on with its work. */
+/** At most this many writers are answered per event-loop turn: each then continues its work in that turn. */
 const ANSWERS_PER_TURN = 8;
-/** How long to wait for another program's lock, and the pause between tries. Never blocks the event loop. */
+/** How long to retry while another program has locked the database. Retries do not block the event loop. */
 const BUSY_MS = 5_000;
 const BUSY_RETRY_MS = 10;
 
@@ -75,7 +75,7 @@ export class WriteLane {
     });
   }
 
-  /** Starts no further writes until the promise settles. Refuses nothing and never blocks the event loop. */
+  /** Starts no further writes until the promise settles. Writes that arrive meanwhile wait. */
   pauseUntil(until: Promise<void>): void {
     const paused = until.finally(() => {
       if (this.#paused === paused) this.#paused = null;
@@ -139,7 +139,7 @@ export class WriteLane {
       const failure = await this.#one(waiting);
       if (failure === null) done.push(waiting);
       else failed.push(() => waiting.reject(translated(failure.error, this.#path)));
-      // After some failures, such as a full disk, SQLite rolls back the whole transaction.
+      // After errors such as a full disk, SQLite rolls back the whole group, so its earlier writes fail too.
       if (!this.#db.isTransaction) this.#refuse(done.splice(0), failure?.error);
     } while (this.#db.isTransaction && done.length < GROUP_MAX && performance.now() < until);
     if (this.#db.isTransaction) this.#commit(done);
@@ -167,7 +167,7 @@ export class WriteLane {
       this.#statement.undo.run();
       this.#statement.release.run();
     } catch {
-      // The savepoint could not be rolled back alone, so the whole transaction is; `#group` notices this.
+      // The savepoint alone could not be rolled back, so the whole transaction must be. `#group` checks this.
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
     }
   }

@@ -40,7 +40,7 @@ export function draftWrites(q: Query, rootId: string): DraftWrites {
     },
     async grow({ sessionId, id }, { at, ...by }) {
       const { text, end } = cleanOf(by);
-      // Sends only the new text: otherwise a long message would be bound again every second.
+      // Appends only the new text. Otherwise a long message would be sent again in full every second.
       const changed = await q.run(sql`UPDATE drafts
         SET text = text || ${text}, ending = ${end}, updated_at = ${at}
         WHERE session_id = ${sessionId} AND root_id = ${rootId} AND turn_id = ${id}`);

@@ -10,7 +10,7 @@ const OPTIONS = { named: { index: "idx" } } as const;
 export const entries = table<EntryRecord>("entries", ENTRY, OPTIONS);
 /** Entries are already redacted when they are indexed, so their body is not redacted again. */
 const INDEXED = { ...ENTRY, body: heldJson<EntryRecord["body"]>() };
-/** Each database adds its own search column: SQLite a number, PostgreSQL the words. */
+/** Each database adds its own search column: SQLite the number `doc`, PostgreSQL the text `words`. */
 export const entriesWithDoc = table<EntryRecord & { doc: number }>(
   "entries",
   { ...INDEXED, doc: number() },
@@ -28,7 +28,7 @@ export function entryReads(q: Query): EntryReads {
   return {
     async tail(sessionId, { kinds, after, before, bytesMax, entryBytesMax, limit }) {
       const among = sql`session_id = ${sessionId} AND kind IN ${list(kinds)}`;
-      // Selects by size first, so that only the needed bodies are read.
+      // Adds up the sizes first, so that only bodies that fit into `bytesMax` are read.
       return many(sql`SELECT ${columns} FROM entries WHERE ${among} AND idx < ${before} AND idx >=
         (SELECT min(idx) FROM
           (SELECT idx, bytes, sum(bytes) OVER (ORDER BY idx DESC) AS so_far FROM
@@ -43,7 +43,7 @@ export function entryReads(q: Query): EntryReads {
       const above = after === undefined ? sql`` : sql` AND idx > ${after}`;
       const order = after === undefined ? sql`idx DESC` : sql`idx`;
       const among = sql`session_id = ${sessionId}${above}${below}`;
-      // Selects by size first, so that only the needed bodies are read.
+      // Adds up the sizes first, so that only bodies that fit into `bytesMax` are read.
       const fits =
         bytesMax === undefined
           ? sql``

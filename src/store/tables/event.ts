@@ -8,7 +8,7 @@ export const events = table<EventRecord>("events", EVENT);
 export const trees = table<TreeRecord>("trees", TREE);
 const changed = trees.pick("rootId", "seq");
 
-/** `point` differs between the databases, so the caller passes it. */
+/** The caller passes `point`, because the two databases implement it differently. */
 export function eventReads(q: Query, point: FeedReads["point"]): FeedReads {
   return {
     point,

@@ -118,7 +118,7 @@ interface AppendAt {
   readonly no: number;
   readonly sessionId: string;
   readonly rootId: string;
-  /** True: the entries are searchable from the commit on. False: once the indexer has reached them. */
+  /** True: the entries are searchable after the commit. False: only after the indexer has reached them. */
   readonly isLive: boolean;
   readonly index: EntryIndex;
 }
@@ -186,7 +186,7 @@ function knownOf(row: Row): HistoryKnown {
   return { ...KNOWN.record(row), ...ofSession(row.slice(KNOWN_FIELDS.length)) };
 }
 
-/** The import request and its progress belong to no tree. */
+/** Reads and writes the import request and its progress, which belong to no tree. */
 export function importsOver(at: {
   readonly node: string;
   readonly reader: Query;

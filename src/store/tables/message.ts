@@ -9,7 +9,7 @@ export const messages = table<MessageRecord>("messages", MESSAGE, {
   fixed: ["id", "rootId", "sessionId", "position"],
 });
 
-/** SQLite uses a partial index only if the query repeats the index's condition, here the first one. */
+/** SQLite uses a partial index only if the query repeats its condition. Here `IN` is that condition. */
 export const QUEUED = raw("status IN ('queued', 'taken') AND status = 'queued'");
 
 export function messageReads(q: Query): MessageReads {
@@ -46,13 +46,13 @@ export function messageReads(q: Query): MessageReads {
   };
 }
 
-/** Returns whether no agent will receive the message any more, so that its held fields can be redacted. */
+/** True if no agent will receive the message from now on. Its unredacted fields must then be redacted. */
 function isOver(status: MessageStatus): boolean {
   return status === "landed" || status === "void";
 }
 
 export function messageWrites(q: Query, rootId: string): MessageWrites {
-  /** Returns the fields that this move must redact, in the same transaction. */
+  /** Returns the redacted fields to write with a status change; none if an agent may yet get the message. */
   async function redactedByMove(
     id: string,
     from: readonly MessageStatus[],

@@ -15,7 +15,7 @@ export function nodeReads(q: Query): { byName(node: string): Promise<NodeRecord 
 
 export function nodeWrites(q: Query) {
   return {
-    /** Creates the node's row, without a boot, if there is none. */
+    /** Creates the node's row with an empty boot id, unless the row exists. */
     async make(node: string): Promise<void> {
       await q.run(sql`INSERT INTO nodes (node, boot, agents) VALUES (${node}, '', '[]')
         ON CONFLICT (node) DO NOTHING`);

@@ -96,7 +96,7 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
   };
 }
 
-/** One statement per deadline, because each has its own index. */
+/** One statement per deadline column, because each column has its own index. */
 async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promise<TriggerRecord[]> {
   const found = new Map<string, TriggerRecord>();
   for (const [column, more] of [

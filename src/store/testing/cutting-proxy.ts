@@ -10,7 +10,7 @@ export interface CuttingProxy {
   cutNext(text: string): void;
   /** While set, new connections get the answer of a server that is starting up. */
   isStarting: boolean;
-  /** How many connections it has cut. */
+  /** How many connections the proxy has cut. */
   readonly cuts: number;
   close(): Promise<void>;
 }

@@ -170,7 +170,7 @@ const SETTINGS = [
   "unix_socket_directories=",
 ];
 
-/** A shell script that starts the server, restarts it for each line of input, and stops it at the end. */
+/** A shell script that starts the server, restarts it per line of input, and stops it when input ends. */
 const HOLD = `trap '' INT TERM HUP
 start() { "$0" "$@" & server=$!; echo "pid $server." >&2; }
 start "$@"; while read -r line; do start "$@"; done; kill -INT $server; wait $server; rm -rf "$HELD"`;

@@ -57,7 +57,7 @@ export interface ModelAnswer {
 
 export interface Wire {
   parse(body: Body, url: URL): ModelRequest;
-  /** Returns server-sent events in order: an event name or null, and the data. */
+  /** Returns server-sent events in order, each as its event name or null, and its data. */
   stream(answer: ModelAnswer, model: string): [string | null, unknown][];
   whole(answer: ModelAnswer, model: string): unknown;
   error(status: number, message: string): unknown;

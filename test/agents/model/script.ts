@@ -8,7 +8,7 @@ import type { JsonSchema, ModelAnswer, ModelMessage, ModelRequest, OfferedTool }
 export interface Rule {
   readonly name: string;
   readonly on: RegExp;
-  /** Values to take from the matched message: for each name, the first group of its expression. */
+  /** Values to take from the matched message. Each name gets the first group of its expression. */
   readonly capture?: Readonly<Record<string, RegExp>>;
   readonly steps: readonly Step[];
 }
@@ -16,7 +16,7 @@ export interface Rule {
 export interface Step {
   readonly say?: string;
   readonly call?: ScriptedCall;
-  /** Values to take from the results of this step's call: per name, the first group of its expression. */
+  /** Values to take from the results of this step's call. Each name gets its expression's first group. */
   readonly capture?: Readonly<Record<string, RegExp>>;
   /** Repeats the step until the results match. */
   readonly until?: RegExp;

@@ -1,7 +1,7 @@
 import { flat, list, message, newId, pieces, USED } from "./request.ts";
 import type { Body, JsonSchema, ModelAnswer, ModelMessage, Wire } from "./request.ts";
 
-/** Anthropic Messages. */
+/** The Anthropic Messages API. */
 export const anthropic: Wire = {
   parse: (body) => ({
     model: String(body["model"]),

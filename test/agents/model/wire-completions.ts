@@ -2,7 +2,7 @@ import { flat, list, message, newId, parsed, pieces, USED } from "./request.ts";
 import type { Body, JsonSchema, ModelAnswer, ModelMessage, Wire } from "./request.ts";
 import { responses } from "./wire-responses.ts";
 
-/** OpenAI Chat Completions. */
+/** The wire format of OpenAI Chat Completions. */
 export const completions: Wire = {
   parse(body) {
     const all = list(body["messages"]);

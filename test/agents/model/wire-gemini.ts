@@ -1,7 +1,7 @@
 import { flat, list, message, newId, pieces, USED } from "./request.ts";
 import type { Body, JsonSchema, ModelAnswer, ModelMessage, Wire } from "./request.ts";
 
-/** Gemini generateContent. */
+/** Translates requests and answers of Gemini's `generateContent` API. */
 export const gemini: Wire = {
   parse(body, url) {
     const [, model = "", method] = /models\/([^:]+):(\w+)/.exec(url.pathname) ?? [];

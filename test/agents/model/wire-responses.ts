@@ -1,7 +1,7 @@
 import { flat, list, message, newId, parsed, pieces, USED } from "./request.ts";
 import type { Body, JsonSchema, ModelAnswer, ModelMessage, OfferedTool, Wire } from "./request.ts";
 
-/** OpenAI Responses. */
+/** The format of OpenAI's Responses API. */
 export const responses: Wire = {
   parse(body) {
     const input = body["input"];
@@ -48,7 +48,7 @@ export const responses: Wire = {
   error: (status, text) => ({ error: { type: errorType(status), code: null, message: text } }),
 };
 
-/** An agent retries after every error except an invalid request. */
+/** Agents retry after every type of error except `invalid_request_error`. */
 function errorType(status: number): string {
   if (status === 429) return "rate_limit_error";
   return status < 500 ? "invalid_request_error" : "server_error";

@@ -61,7 +61,7 @@ export function isCached(name: ProgramName): boolean {
   return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version === version;
 }
 
-/** Returns a reason to skip that names the programs missing from the cache, or false. */
+/** Returns why a test is skipped: which programs are missing from the cache. False if none is missing. */
 export function missing(...names: ProgramName[]): string | false {
   const left = names.filter((name) => !isCached(name) || !hasAdapter(name));
   return left.length > 0 && `${left.join(", ")} not in the cache: npm run test:agents`;

@@ -29,7 +29,7 @@ export interface Cell {
   readonly note: string;
 }
 
-/** Saves in the cache what one agent has proven, so that each agent can be tested in a separate run. */
+/** Saves in the cache which rows one agent passed, so that each agent can be tested in a separate run. */
 export class Cells {
   readonly #agent: string;
   readonly #cells: Cell[] = [];

@@ -51,7 +51,7 @@ export class Stage {
     return session;
   }
 
-  /** Resolves to the first model request that this rule answered. */
+  /** Resolves to the first model request that was answered with this step of this rule. */
   asked(rule: string, step = 0): Promise<Asked> {
     return eventually(
       `the model was asked for step ${step} of ${rule}`,

@@ -13,7 +13,7 @@ it("lines are counted as a diff counts them", () => {
 it("a large file that was rewritten counts as rewritten, although some of its lines are the same", () => {
   const file = (prefix: string): string =>
     Array.from({ length: 5_000 }, (_, at) => (at % 2 === 0 ? `${prefix}${at}` : `same ${at}`)).join("\n");
-  // Every second line is the same in both files, but only the last line counts as unchanged. Comparing all
-  // pairs of the other lines would take too long.
+  // Every second line is the same in both files. But comparing all pairs of lines would take too long, so
+  // only the common last line counts as unchanged.
   assert.deepEqual(countLines(file("a"), file("b")), { added: 4_999, removed: 4_999 });
 });

@@ -26,7 +26,7 @@ export function countLines(before: string, after: string): { added: number; remo
   return { added: newMiddle.length - common, removed: oldMiddle.length - common };
 }
 
-/** Limit of line pairs to compare. More would block the event loop, so all those lines count as changed. */
+/** Comparing blocks the event loop. With more line pairs than this, all lines count as changed instead. */
 const CELLS_MAX = 1_000_000;
 
 function linesOf(text: string): string[] {

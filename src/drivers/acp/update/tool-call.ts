@@ -55,7 +55,7 @@ export class ToolCalls {
     for (const state of this.#open.values()) this.#announce(state);
   }
 
-  /** Forgets the calls of a prompt that has ended. A call without a result stays without one. */
+  /** Forgets the calls of a prompt that has ended. Calls still without a result will never get one. */
   clear(): void {
     this.flush();
     this.#open.clear();

@@ -59,7 +59,7 @@ function configOf({ mcp }: OpenRequest): Record<string, unknown> {
     url: mcp.url,
     bearer_token_env_var: "KINFOLD_TOKEN",
     tool_timeout_sec: TOOL_MS / 1000,
-    // Otherwise Codex calls its model before our tools are ready, and continues without our tools if they
+    // Without this, Codex calls its model before our tools are ready, and continues without our tools if they
     // cannot be reached.
     required: true,
   };

@@ -20,7 +20,7 @@ const TOOLS = {
   Skill: ["activate_skill"],
 };
 
-/** Gemini CLI. It silently drops our tools unless it is told to trust the folder. */
+/** Gemini CLI. Without `GEMINI_CLI_TRUST_WORKSPACE` it silently drops our tools in an untrusted folder. */
 export const gemini: Vendor = {
   name: "gemini",
   title: "Gemini CLI",
@@ -35,7 +35,7 @@ export const gemini: Vendor = {
   mcpServers: "named",
   modes: { "read-only": ["plan"], ask: ["default"], workspace: ["autoEdit"], full: ["yolo"] },
   load: { waitMs: untilLaterMinute, waitMaxMs: 61_000, replayQuietMs: 1_000 },
-  // Gemini reports a change of mode as if its model had written it.
+  // Gemini reports a change of mode as text of its model. Such text is left out.
   isNoise: (update) =>
     update.sessionUpdate === "agent_message_chunk" &&
     update.content.type === "text" &&
@@ -83,7 +83,7 @@ function writePolicy({ closed, folder }: Surroundings, notTools: readonly string
   return path;
 }
 
-/** Sessions with the same denied folders and tools share a policy file. */
+/** Names the policy file after its content, so sessions with the same denied folders and tools share it. */
 function nameOf(kept: readonly string[]): string {
   return createHash("sha256").update(kept.join("\0")).digest("hex").slice(0, 12);
 }
@@ -95,8 +95,9 @@ function lines(rule: Rule): string {
 }
 
 /**
- * Returns how long to wait before a load. Gemini names a session's file after the minute in which it was
- * started or last loaded, and a load in that same minute empties the file for good.
+ * Returns how many milliseconds to wait before a session is loaded. Gemini names the session's file after the
+ * minute in which the session was started or last loaded. Loading it again in the same minute would
+ * irrevocably empty the file.
  */
 function untilLaterMinute(agentSessionId: string): number {
   const now = Date.now();

@@ -37,7 +37,7 @@ export const opencode: Vendor = {
   // The first start creates a database. When several first starts ran at once, all but one died.
   startsFirstAlone: true,
   countsLastCall: true,
-  // The first title is the tool's name (`kinfold_…`). Calls that use files or commands have another kind.
+  // A call of our tool has kind `other` and the tool's name (`kinfold_…`) as its first title.
   ownTool: ({ title, kind }) => (kind === "other" ? ownToolAfter(title, [`${SERVER_NAME}_`]) : null),
   signedIn,
   tools: TOOLS,
@@ -90,7 +90,7 @@ function signedIn({ env, home, has, read }: Look): boolean | null {
   const data = env["XDG_DATA_HOME"] || join(home, ".local", "share");
   if (read(join(data, "opencode", "auth.json")).length > 4) return true;
   if (opencode.env.some((name) => name.endsWith("_API_KEY") && Boolean(env[name]))) return true;
-  // OpenCode may be configured with a provider or a model that needs no account, so null (unknown).
+  // If OpenCode was ever used or configured, its model may need no account. So the result is null (unknown).
   const config = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
   return has(config) || has(join(data, "opencode")) ? null : false;
 }

@@ -34,7 +34,7 @@ export function called(line: Line, block: JsonObject, at: number | null): void {
   line.notes.unanswered.push(callId);
 }
 
-/** Called when the turn is over. From then on only background calls can still get a result. */
+/** Called when the turn is over. Gives up unanswered calls, except background calls, which may still end. */
 export function abandoned(line: Line): void {
   if (line.notes.unanswered.length === 0) return;
   const ids = new Set(line.notes.unanswered);
@@ -50,7 +50,7 @@ export interface ToolResult {
   readonly block: JsonObject;
   /** The row's `toolUseResult`, if the row has exactly one result. */
   readonly structured: unknown;
-  /** The same row says that the request was interrupted. */
+  /** True if the result's row says that the request was interrupted. */
   readonly isInterrupted: boolean;
   readonly at: number | null;
 }
@@ -165,7 +165,7 @@ export function notified(line: Line, notice: TaskNotice, at: number | null): boo
   const error = notice.error === null ? null : shortLine(notice.error, ERROR_MAX);
   overAll(line, notice, { state, how, at });
   report(line, { agentId: taskId, callId, state, how, error, at });
-  // The end of a shell is not subtracted, because Claude Code counts only sub-agents and workflows.
+  // Only sub-agents and workflows are subtracted: Claude Code does not count background shells.
   if (isNew && state !== "running" && line.facts.calls.some((call) => isAbout(notice, call))) {
     line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
   }

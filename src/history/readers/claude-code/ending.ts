@@ -92,7 +92,7 @@ export function turnEnded(line: Line, name: string, at: number | null): void {
   setEnding(line, { kind: "ended", how: `its turn ended with a ${name} record`, at, confirmed: true });
 }
 
-/** Restores the ending from before a command. Claude Code ran the command itself, so no answer follows. */
+/** Restores the ending that was set before a command. Claude Code ran the command, so no answer follows. */
 export function asBefore(line: Line): void {
   if (line.notes.before !== null) line.facts.ending = line.notes.before;
   line.notes.before = null;

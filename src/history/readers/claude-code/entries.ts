@@ -11,7 +11,7 @@ export interface ParsedRow {
   count: number;
 }
 
-/** A row's first entry has the row's id as its ref. */
+/** Adds an entry of a row. The first entry's ref is the row's id; later entries add a number to it. */
 export function addEntry(fold: ClaudeFold, parsed: ParsedRow, entry: NewEntry & { ref?: string }): void {
   const { row, line, at } = parsed;
   const own = asText(row.value["uuid"]) ?? `@${row.offset}`;

@@ -75,7 +75,7 @@ const OUTSIDE_GRAPH = new Map(
   }),
 );
 
-/** Old versions wrote the rows of sub-agents into the file of the session that started them. */
+/** Returns whose row this is. Old versions wrote sub-agents' rows into the file of the starting session. */
 function lineOf(fold: ClaudeFold, value: JsonObject): Line {
   const own: Line = { inlineId: null, facts: fold.facts, notes: fold.notes.own };
   if (value["isSidechain"] !== true || fold.found.isSubagent) return own;
@@ -324,7 +324,7 @@ function foldSystem(fold: ClaudeFold, parsed: ParsedRow): Kind {
   }
 }
 
-/** Adds the output of a command that Claude Code ran without the model, and restores the ending. */
+/** Adds the output of a command run without the model, and restores the ending from before the command. */
 function foldOutput(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   addEntry(fold, parsed, noticed(outputText(text)));
   asBefore(parsed.line);

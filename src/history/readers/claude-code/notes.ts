@@ -5,11 +5,11 @@ export interface LineNotes {
   open: OpenCall[];
   /** Spawn calls that the session may still be waiting for. */
   unanswered: string[];
-  /** The usage of the last few answers. The rows of one answer repeat its usage. */
+  /** The usage of the last few answers. Several rows repeat an answer's usage, which must count once. */
   recent: (Tokens & { readonly id: string })[];
   messageId: string | null;
   customTitle: string | null;
-  /** The ending before a command that Claude Code ran without the model. The command's output restores it. */
+  /** `facts.ending` before a command that Claude Code ran itself. The command's output row restores it. */
   before: Ending | null;
   steps: Step[];
   /**
@@ -32,7 +32,7 @@ export interface OpenCall {
 /** One row of the graph, with the fields that are needed to recognise a rewind. */
 export interface Step {
   readonly id: string;
-  /** The ref of the newest entry when this row had been folded. */
+  /** The ref of the last entry that this row or an earlier one added. */
   readonly ref: string | null;
   readonly kind: "prompt" | "answer" | "result" | "lateError" | "other";
   readonly at: number | null;

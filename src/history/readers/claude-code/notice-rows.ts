@@ -15,7 +15,7 @@ export function foldNotice(fold: ClaudeFold, parsed: ParsedRow, { text, isNotice
   const notices = readTaskNotices(text, isNoticeCarrier);
   if (notices.length === 0) addEntry(fold, parsed, reported(text));
   else foldNotices(fold, parsed, { text, notices });
-  // The notice wakes the session, so earlier reports are about earlier work.
+  // The notice starts new work, as a prompt does. Reports from before it are about earlier work.
   line.facts.promptedAt = at ?? line.facts.promptedAt;
   line.facts.messageCount += 1;
   movedOn(line);

@@ -8,7 +8,7 @@ import { agent, families, shapeOf } from "./testing/transcript.ts";
 
 const root = fileURLToPath(new URL("testing/fixtures", import.meta.url));
 
-/** Simulates the process that the recorded registry names. */
+/** Simulates the process that the recorded registry names; null means that the process is gone. */
 const probe = (start: string | null): ProcessProbe => ({
   startOf: () => start,
   space: () => null,

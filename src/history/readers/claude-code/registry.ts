@@ -7,8 +7,8 @@ import { asNumber, asText, type JsonObject } from "../../lines/value.ts";
 
 /**
  * Reads `sessions/<pid>.json`, where Claude Code registers its processes. A killed process leaves its file
- * behind and pids are reused, so the start time must match. The file's age means nothing: it is not rewritten
- * during a turn.
+ * behind and pids are reused, so a process counts as alive only if its start time is the one in the file. The
+ * file's age means nothing: the file is not rewritten during a turn.
  */
 export async function readRegistry(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   const folder = join(root, "sessions");
@@ -45,8 +45,8 @@ function liveOf(record: JsonObject, probe: ProcessProbe): LiveSession | null {
 }
 
 function isAlive(record: JsonObject, pid: number, probe: ProcessProbe): boolean | null {
-  // A process in another container is not visible, and a different process may have its pid in this
-  // container.
+  // A process in another container cannot be seen from here, and its pid may belong to a different process
+  // here. So it is unknown whether it is alive.
   const space = /pid:\[\d+\]$/u.exec(asText(record["pidDomain"]) ?? "")?.[0];
   if (space !== undefined && space !== (probe.space() ?? space)) return null;
   const start = probe.startOf(pid);

@@ -8,8 +8,8 @@ const STEPS_MAX = 64;
 const TURNS_CHARACTERS_MAX = 32 * 1024;
 
 /**
- * Returns the range of entries that a rewind removed before this new row was written, or null. Many rows do
- * not follow the last row although nothing was rewound: blocks and results of one answer are siblings,
+ * Returns the range of entries that a rewind removed before this new row was written, or null. A row whose
+ * parent is not the last row does not always mean a rewind: blocks and results of one answer are siblings,
  * bookkeeping rows are not messages, an error may be written late, and a replay after compaction repeats
  * messages. Call this before `addTurn` and `addStep`.
  */
@@ -36,9 +36,10 @@ export function rewindBy(
 }
 
 /**
- * Finds where the removed entries begin when the parent row is no longer in `steps`. They begin at the first
- * prompt below that parent: returns its offset and the ref of the entry before it. If that prompt is unknown,
- * returns the oldest remembered row, or the beginning of the file if `parentId` is null.
+ * Finds where the removed entries begin when the parent row is no longer in `steps`: at the first prompt
+ * below that parent. Returns the prompt's offset and the ref of the entry before the prompt. If no such
+ * prompt is remembered, returns the oldest remembered row, or the beginning of the file if `parentId` is
+ * null.
  */
 function firstBelow({ steps, turns }: LineNotes, parentId: string | null): Pick<Step, "ref" | "offset"> {
   const [, , offset, ref] = lineOf(turns, parentId)?.split("\t") ?? [];
@@ -47,8 +48,8 @@ function firstBelow({ steps, turns }: LineNotes, parentId: string | null): Pick<
 }
 
 /**
- * Remembers a prompt, because a rewind to before it adds a new prompt with the same parent. Call this before
- * the prompt's entry is added.
+ * Remembers a prompt. If the session is later rewound past this prompt, the file gets another prompt with the
+ * same parent. Call this before the prompt's entry is added.
  */
 export function addTurn(
   notes: LineNotes,

@@ -37,7 +37,7 @@ function noticeOf(element: string): TaskNotice | null {
   const taskId = textInside(element, "task-id");
   if (taskId === null) return null;
   const status = textInside(element, "status");
-  // A truncated element may have lost its status, so it does not count as an event.
+  // A complete notice without a status reports an event. A truncated one may have lost its status.
   const isEvent = status === null && element.endsWith(END);
   const state = isEvent ? null : (STATES.get(status ?? "") ?? "unknown");
   return {

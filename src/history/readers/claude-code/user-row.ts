@@ -22,7 +22,7 @@ export interface UserRow {
   readonly isNoticeCarrier: boolean;
 }
 
-/** Decides by the row's fields first. The wording is used only if the fields do not decide. */
+/** Determines the row's kind from its fields. Uses the text's wording only if the fields do not decide. */
 export function readUserRow(value: JsonObject): UserRow {
   const content = asObject(value["message"])?.["content"];
   const isResult = (block: unknown): boolean => asObject(block)?.["type"] === "tool_result";

@@ -19,7 +19,7 @@ export function called(
 ): void {
   const prompt = asText(input["message"]) ?? (textOf(input["items"]) || null);
   const name = asText(input["task_name"]);
-  // Versions with task names encrypt the prompt, so its key would match nothing.
+  // Versions with task names encrypt the prompt, so a key made from it would match no sub-agent's prompt.
   const key = name !== null || prompt === null ? null : promptKey(prompt);
   const call = newCall({
     ...SPAWN,
@@ -97,7 +97,7 @@ export function linked(
   }
 }
 
-/** In code mode the file has no spawn calls. The call that ran the code stands for all its sub-agents. */
+/** In code mode the file has no spawn calls. The call that ran the code serves as one for all sub-agents. */
 function cellOf(fold: CodexFold, callId: string, at: number | null): SpawnCall | null {
   const { facts, notes } = fold;
   const isOpen = notes.open.some(({ id }) => id === callId);
@@ -135,7 +135,7 @@ function agentOf({ facts }: CodexFold, name: string): string | null {
   return before === undefined || before.startsWith("/") ? null : before;
 }
 
-/** Records a report that arrived without a call. Returns its text, or null if `text` is not a report. */
+/** Records a sub-agent's report that is not a tool result. Returns its text, or null if it is no report. */
 export function notified(fold: CodexFold, text: string, at: number | null): string | null {
   if (text.startsWith("Message Type: FINAL_ANSWER\n")) {
     const sender = /^Sender: (\S{1,500})$/mu.exec(text.slice(0, 2000))?.[1] ?? "";

@@ -3,10 +3,10 @@ import type { CodexFold } from "./notes.ts";
 import type { ParsedRow } from "./entries.ts";
 
 /**
- * Whether a row is a copy that must be left out. A forked session begins with rows copied from another
- * session, usually with new timestamps. The session's own rows begin where one of these is found: the ordinal
- * that the file names; a timestamp after the session's start that follows older ones; a record that names
- * this session or one of its turns (turn ids contain their time).
+ * Whether a row is a copy from another session and must be left out. A forked session's file begins with such
+ * copies, usually with new timestamps. The session's own rows begin at the first of these: the row with the
+ * ordinal that the file names; a row that is not older than the session, after rows that were older; a record
+ * that names this session or one of its turns (turn ids contain their time).
  */
 export function isLeftOut(fold: CodexFold, type: string, parsed: ParsedRow): boolean {
   const { notes } = fold;
@@ -46,7 +46,7 @@ function isProof({ facts, notes }: CodexFold, type: string, payload: JsonObject)
   const turnId = isTurn ? turnIdOf(payload) : null;
   if (turnId === null) return false;
   const begun = timeIn(turnId);
-  // Copied items keep their turn ids, so a turn id without a time is proof only in an event.
+  // Copied items keep their turn ids. So if the id has no time, an item may be a copy, but an event is not.
   if (begun === null) return type === "event_msg";
   return begun >= (timeIn(facts.id) ?? notes.metaAt ?? 0);
 }

@@ -42,7 +42,7 @@ function closeTurn({ notes }: CodexFold): void {
   notes.open = [];
 }
 
-/** Sets the ending after a row that neither begins nor ends a turn. */
+/** Sets how the session's file now ends, after a row that neither begins nor ends a turn. */
 export function after(
   fold: CodexFold,
   shape: "prompt" | "answer" | "commentary" | "call" | "result",

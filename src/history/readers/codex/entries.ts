@@ -80,7 +80,7 @@ interface Output {
   readonly failed: boolean;
 }
 
-/** The output is a text, a list of items, or (in older versions) JSON that contains the command's output. */
+/** The output is a string, a list of items, or (in older versions) JSON with the command's output in it. */
 function readOutput(output: unknown, call: OpenCall | null): Output {
   const wrapped = asObject(output);
   const text = typeof output === "string" ? output : textOf(wrapped?.["content"] ?? output);

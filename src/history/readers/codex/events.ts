@@ -12,7 +12,7 @@ import { shortLine } from "../../../text/fence.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 
-/** Folds one event. Events that only repeat the text of an item are skipped. */
+/** Adds one event to the session's facts and entries. Skips events that only repeat the text of an item. */
 export function foldEvent(fold: CodexFold, parsed: ParsedRow): void {
   EVENTS.get(asText(parsed.payload["type"]) ?? "")?.(fold, parsed);
 }
@@ -66,7 +66,7 @@ function foldEnd(fold: CodexFold, parsed: ParsedRow): void {
   turnEnded(fold, own ?? (hasAnswer ? null : fold.notes.turnError), at);
 }
 
-/** Returns whether this record ends the open turn. If so, missing call results will no longer arrive. */
+/** Returns whether this record ends the open turn. If so, calls without a result will not get one. */
 function closesTurn(fold: CodexFold, payload: JsonObject): boolean {
   settle(fold);
   const isOpen = isOfTurn(fold, asText(payload["turn_id"]));
@@ -87,7 +87,7 @@ function foldAbort(fold: CodexFold, parsed: ParsedRow): void {
   turnAborted(fold, reason, at);
 }
 
-/** The last turns are no longer part of the conversation, but they stay in the file. */
+/** Codex took back the last turns. They stay in the file, but no longer belong to the session. */
 function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   const { notes } = fold;
   settle(fold);
@@ -96,7 +96,7 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   const start = Math.max(0, notes.turns.length - count);
   const isAll = notes.turns.length < count && !notes.turnsCut;
   const afterRef = isAll || notes.turns.length === 0 ? null : (notes.turns[start] ?? null);
-  // A page from the tail was read without the earlier turns, so it is unknown which entries were rolled back.
+  // If only the file's tail was read, the earlier turns are missing. Then it is unknown what was rolled back.
   const isKnown = notes.turns.length > 0;
   notes.turns.length = start;
   const what = count === 1 ? "The last turn was" : `The last ${count} turns were`;

@@ -62,13 +62,13 @@ function foldIndexed({ found, facts }: CodexFold): void {
   facts.told.push({ ...told, firstAt: null, at: null });
 }
 
-/** Adds facts from the file's head. They show which rows of a page from the tail are the session's own. */
+/** Adds facts from the file's head, which distinguish the session's own rows from copied rows in the tail. */
 async function withHead(found: FoundSession): Promise<FoundSession> {
   for await (const batch of reads.read(found, null, { chunkBytes: 64 * 1024 })) {
     const state = batch.state();
     const notes = state.notes as Notes;
     if (!notes.hasMeta && state.facts.lastAt === null) continue;
-    // Without ordinals, only reading all copied rows shows where they end.
+    // Without an ordinal, the end of the copied rows is found only by reading all of them.
     if (notes.copied === "left out" && notes.ownFromOrdinal === null) continue;
     const { path, ownFromOrdinal, ownFromOffset, copied } = notes;
     const isLeftOut = copied === null && state.facts.isSubagent;

@@ -8,9 +8,9 @@ import { FORMAT, rolloutFiles } from "./files/layout.ts";
 import { openRollout } from "./files/rollout-bytes.ts";
 
 /**
- * Lists live sessions by open files. Codex keeps no list of its processes, but each process holds its
- * sessions' files open until it exits, including the files of sub-agents. So a process that holds a file is
- * alive, whatever the file's age.
+ * Lists live sessions by their open files. Codex keeps no list of its processes, but each process holds its
+ * sessions' files open until it exits, including the files of sub-agents. So a session whose file is open is
+ * live, even if the file was last written long ago.
  */
 export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   seesAll = (await probe.shows?.("codex")) ?? false;

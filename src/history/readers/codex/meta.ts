@@ -3,7 +3,7 @@ import { asNumber, asObject, asText, type JsonObject } from "../../lines/value.t
 import type { ParsedRow } from "./entries.ts";
 import { type CodexFold, ROOT_PATH } from "./notes.ts";
 
-/** The first meta record says whose file it is. Later ones were copied with the rows of another session. */
+/** The first meta record describes this session. Later ones were copied here with another session's rows. */
 export function foldMeta(fold: CodexFold, { payload, at }: ParsedRow): void {
   const { facts, notes } = fold;
   if (notes.hasMeta) {

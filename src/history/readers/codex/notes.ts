@@ -6,15 +6,15 @@ export interface Notes {
   hasMeta: boolean;
   /** When the session began. Copied rows that kept their timestamps are older. */
   metaAt: number | null;
-  /** The path by which newer versions name this session among the agents of its tree. */
+  /** The path that names this session among the agents of its tree. Only newer Codex versions have it. */
   path: string;
-  /** Rows with a smaller ordinal belong to the session's parent. */
+  /** The session's own rows begin at this ordinal. Rows with a smaller one belong to its parent. */
   ownFromOrdinal: number | null;
   /** Set when the session continues another file: rows with a smaller ordinal belong to that file. */
   baseEndOrdinal: number | null;
   /** Set while rows copied from another session are read. A sub-agent's session leaves these rows out. */
   copied: "left out" | "kept" | null;
-  /** A copied row was older than the session, so copied rows kept their timestamps. */
+  /** A copied row older than the session was found. It proves that copied rows kept their timestamps. */
   hasOlder: boolean;
   /** The offset at which the session's own rows begin, after the copied rows. */
   ownFromOffset: number | null;
@@ -51,7 +51,7 @@ export interface PendingPrompt {
   readonly text: string;
   readonly key: string;
   readonly at: number | null;
-  /** The wording looks like injected text. Used only when nothing else decides. */
+  /** The text is worded like injected text. Used only if no other record tells whether a person wrote it. */
   readonly looksInjected: boolean;
 }
 
@@ -73,7 +73,7 @@ export interface Tokens {
 
 export type CodexFold = Fold<Notes>;
 
-/** Facts known before a session's file is read. For a page from its tail, they include facts of its head. */
+/** Facts known before a file is read. If only its end is read, they include facts from its first rows. */
 export type Extra = Pick<IndexedSession, "title" | "closed" | "parentId"> &
   Readonly<Pick<Notes, "ownFromOrdinal" | "ownFromOffset"> & { path: string | null }>;
 

@@ -36,7 +36,7 @@ export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { i
   }
 }
 
-/** An event with a prompt confirms the row that is held back, repeats a prompt, or is its only record. */
+/** A prompt event confirms the row that is held back, repeats an added prompt, or records a new prompt. */
 export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string): void {
   const { notes } = fold;
   const { held } = notes;
@@ -100,7 +100,7 @@ const TURNS_MAX = 256;
 /** Adds a sub-agent's report as a callback, and any other injected text as a notice. */
 function addInjected(fold: CodexFold, { ref, at }: Pick<PendingPrompt, "ref" | "at">, text: string): void {
   const trimmed = text.trim();
-  // The record of the turn's end says the same, so `<turn_aborted>` gets no entry.
+  // `<turn_aborted>` gets no entry, because the record of the turn's end says the same.
   if (trimmed === "" || trimmed.startsWith("<turn_aborted>")) return;
   const report = notified(fold, trimmed, at);
   addEntryAt(fold, { ref, at }, report ? reported(report) : noticed(text));
@@ -118,7 +118,7 @@ function isUsers(kind: string): boolean {
 const INJECTED =
   /^\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|INSTRUCTIONS|skill|user_shell_command|turn_aborted|subagent_notification|hook_prompt|permissions|collaboration_mode|user_action|ide_context|recommended_plugins|additional_context|internal_context)[\s>_-])/u;
 
-/** Adds a message from another session. Only versions in which sub-agents have mail write such messages. */
+/** Adds a message from another session. Only Codex versions whose sub-agents exchange mail write these. */
 export function foldMail(
   fold: CodexFold,
   parsed: ParsedRow,

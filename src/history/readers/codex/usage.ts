@@ -15,7 +15,7 @@ export function foldTokenCount({ facts, notes }: CodexFold, payload: JsonObject)
   Object.assign(facts.usage, { inputTokens: own.input, cachedTokens: own.cached, outputTokens: own.output });
 }
 
-/** Remembers a copied row's running total, to subtract this usage of another session from later totals. */
+/** Remembers the running total of a row copied from another session, to subtract it from later totals. */
 export function foldCopiedCount({ notes }: CodexFold, payload: JsonObject): void {
   const total = tokensOf(asObject(payload["info"])?.["total_token_usage"]);
   if (total !== null) notes.base = total;

@@ -6,7 +6,7 @@ export interface Content {
   readonly responses: readonly JsonObject[];
 }
 
-/** The content may be a text, one part or a list of parts. */
+/** The content may be a string, one part or a list of parts. */
 export function readContent(content: unknown): Content {
   if (typeof content === "string") return { text: content, calls: [], responses: [] };
   const parts = (Array.isArray(content) ? asList(content) : [content]).map((part) =>

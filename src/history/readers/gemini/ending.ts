@@ -35,7 +35,7 @@ export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, 
   } else if (last?.state === "error") {
     setEnding(fold, { ...failedCall(last.error), at });
   } else if (calls !== null || fold.facts.ending.kind !== "toolError") {
-    // The model gets a failed call again as a plain result. That must not replace the ending `toolError`.
+    // With `calls` null, a failed call comes again as a plain result, which must not replace `toolError`.
     setEnding(fold, { ...RESULTED, at });
   }
 }
@@ -55,7 +55,7 @@ export function errored(fold: GeminiFold, text: string, at: number | null): void
   setEnding(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(text, ERROR_MAX) });
 }
 
-/** Called when the last messages were removed from the conversation. A pending answer will not come. */
+/** Called when the last messages were taken back. An answer that was still expected will not come. */
 export function takenBack(fold: GeminiFold, last: Step | null): void {
   const { kind, at } = fold.facts.ending;
   if (kind === "prompted" || kind === "working" || kind === "toolError") {

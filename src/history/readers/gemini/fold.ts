@@ -33,16 +33,16 @@ function foldPatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
   if (patch["kind"] === "subagent") facts.isSubagent = true;
   notes.projectHash ??= asText(patch["projectHash"]);
   facts.title = shortText(patch["summary"]) ?? facts.title;
-  // A root session lists only added folders; a sub-agent's list begins with its working folder.
+  // A sub-agent's list begins with its working folder. A root session's list has only added folders.
   if (facts.isSubagent) facts.cwd ??= asText(asList(patch["directories"])[0]);
   if (Array.isArray(patch["messages"])) snapshot(fold, patch["messages"], offset);
 }
 
 /**
- * Folds a list of all messages that the model has from now on. Known messages after the last listed one were
- * taken back. Other known messages that are not listed stay in the transcript: they were only reworded for
- * the model (compression) or moved into another message (calls). New messages in the list were written by
- * Gemini CLI itself.
+ * Folds a list of the messages that the model gets from now on. Messages read earlier that come after the
+ * last listed one were taken back. Other messages read earlier that are not listed stay in the transcript:
+ * they were only reworded for the model (compression) or moved into another message (calls). New messages in
+ * the list were written by Gemini CLI itself.
  */
 function snapshot(fold: GeminiFold, list: readonly unknown[], offset: number): void {
   const { notes } = fold;
@@ -74,7 +74,7 @@ function foldParts(fold: GeminiFold, message: JsonObject): void {
 function rewind(fold: GeminiFold, id: string): void {
   const { notes } = fold;
   const at = notes.steps.findIndex((step) => step.id === id);
-  // When a rewind names an unknown message, Gemini CLI restarts from the beginning.
+  // If a rewind names an unknown message, Gemini CLI drops all messages.
   leaveBehind(fold, Math.max(0, at), { reason: "the agent was taken back to before them", isAll: at < 0 });
   returnedTo(fold, notes.steps.at(-1) ?? null);
 }
@@ -164,7 +164,7 @@ function foldUser(
   prompted(fold, step.at);
 }
 
-/** Returns `addEntry` for a new text, `replaceEntry` for a rewritten one, null for a known or empty one. */
+/** Returns `addEntry` for a new text, `replaceEntry` for a changed one, null if empty or unchanged. */
 function giverOf(step: Step, text: string): typeof addEntry | null {
   const mark = markOf(text);
   const before = step.text;
@@ -180,7 +180,7 @@ function foldResponse(fold: GeminiFold, response: JsonObject, at: number | null)
   giveResult(fold, { call: response, text, ok: !isError, at });
 }
 
-/** Returns the first folder that Gemini CLI names to its model. */
+/** Returns the first workspace folder in the context that Gemini CLI sends to its model. */
 function folderIn(context: string): string | null {
   return /\*\*Workspace Directories:\*\*\s*\n\s*- (\S[^\n]{0,4000})/u.exec(context)?.[1]?.trim() ?? null;
 }
@@ -210,7 +210,7 @@ function foldAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
     answered(fold, { text, hasCalls: calls.length > 0, at: step.at });
 }
 
-/** Whether this is the last message. Only the last message decides the ending. */
+/** Whether this is the last message. The session's ending (`facts.ending`) is derived from that message. */
 function isLastSaid({ notes }: GeminiFold, step: Step): boolean {
   const last = notes.steps.findLast(({ kind }) => kind !== "other");
   return last === undefined || last === step || !notes.steps.includes(step);

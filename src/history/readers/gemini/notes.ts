@@ -17,13 +17,13 @@ export interface Notes {
 /** One message, with the facts that are needed when it is rewritten, rewound, or repeated in a snapshot. */
 export interface Step {
   readonly id: string;
-  /** The ref of the newest entry when the message had been folded. */
+  /** The ref of the transcript's newest entry just after this message was read. */
   ref: string | null;
   kind: "prompt" | "answer" | "other";
   ending: Ending["kind"];
   at: number | null;
   readonly offset: number;
-  /** The `markOf` value of the message's text, to detect a rewrite; null until the text is folded. */
+  /** The `markOf` value of the message's text, to detect a rewrite; null until the text is read. */
   text: string | null;
   /** The `markOf` value of each of the message's thoughts. */
   thoughts: string[];

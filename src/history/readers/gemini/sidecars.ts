@@ -6,9 +6,9 @@ import type { Extra } from "./layout.ts";
 import type { GeminiFold } from "./notes.ts";
 
 /**
- * Finds the working folder from the first of these that exists: the project's marker file; the folder that
- * was named to the model, if its hash is the project's hash; the registry; the folder that was named to the
- * model, whatever its hash.
+ * Finds the working folder. The project's marker file decides; without one, a folder that is already known is
+ * kept. Otherwise the folder that was named to the model is used. But if its hash is not the project's hash,
+ * a folder from the registry is preferred.
  */
 export async function foldSidecars({ facts, notes, found }: GeminiFold): Promise<void> {
   const { project, parentId } = found.extra as Extra;
@@ -32,7 +32,7 @@ export async function foldSidecars({ facts, notes, found }: GeminiFold): Promise
 const PATH_BYTES_MAX = 64 * 1024;
 const REGISTRY_BYTES_MAX = 8 * 1024 * 1024;
 
-/** The registry maps each project's path to the name of its folder. */
+/** The registry maps a project's path to the name of the folder in which Gemini keeps its sessions. */
 function registered(
   projects: JsonObject,
   { project, isProven }: { project: string; isProven: (path: string) => boolean },

@@ -2,12 +2,12 @@ import { stat } from "node:fs/promises";
 import { type ByteFile, openBytes } from "../../lines/byte-file.ts";
 
 /**
- * Presents a file that is one JSON object as lines. The first line has the fields before the list of
- * messages. Then each message is one line. The last line has the fields after the list. Every byte keeps its
- * offset. Only bytes between messages are changed, so only the start and end of each message are held in
- * memory.
+ * Opens a file that is one JSON object as if it were a file of lines. The first line has the fields before
+ * the list of messages. Then each message is one line. The last line has the fields after the list. Every
+ * byte keeps its offset. Only bytes between messages are changed, so only the start and end of each message
+ * are held in memory.
  *
- * Gemini CLI always rewrites the whole file, so any change makes it a different file.
+ * Gemini CLI rewrites the whole file at every change, so a changed file gets a new `identity`.
  */
 export async function openWhole(path: string): Promise<ByteFile> {
   const file = await openBytes(path);
@@ -34,7 +34,7 @@ export async function openWhole(path: string): Promise<ByteFile> {
 interface Shape {
   /** The offset of the comma before `"messages"`, where the first line ends; -1 when the list comes first. */
   headEnd: number;
-  /** Where each message begins and ends (exclusive). The last message may have no end. */
+  /** The offset of each message; `ends` has the offset after it. The last message may have no end. */
   readonly starts: number[];
   readonly ends: number[];
   /** The offset of the comma after the list, where the last line begins. */
@@ -66,7 +66,7 @@ class Scan {
   #depth = 0;
   #isText = false;
   #isEscaped = false;
-  /** The last string at the object's top level, or its beginning if it is too long to be the list's name. */
+  /** The last string at the object's top level. A string too long to be the list's name is cut. */
   #word = "";
   #comma = -1;
   #list: "before" | "in" | "after" = "before";

@@ -33,7 +33,7 @@ export function foldCall(facts: SessionFacts, data: JsonObject, at: number | nul
   if (isResumed) reportCall(facts, call);
 }
 
-/** Called when the session has said something new: missing results will no longer arrive. */
+/** Marks calls without a result: the session has said something new, so no result will arrive. */
 export function movedOn(facts: SessionFacts): void {
   for (const call of facts.calls) if (call.result === null) call.movedOn = true;
 }

@@ -38,7 +38,7 @@ export function tablesOf(database: Database): Tables {
   return Object.fromEntries(found) as unknown as Tables;
 }
 
-/** Reads one session from a database. The agent may write to the database meanwhile, so check `settled`. */
+/** Reads one session from a database. The agent may write meanwhile, so call `settled` after each read. */
 export function databaseSource(
   { path, id, rowid }: { path: string; id: string; rowid: number | null },
   recordBytesMax: number,

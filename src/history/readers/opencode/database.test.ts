@@ -363,7 +363,7 @@ function parsed(text: string): Record<string, unknown> | null {
   }
 }
 
-/** Keeps only strings, numbers and `data`. A column that was damaged to another type keeps its old value. */
+/** Drops each value that is not a string or number, except `data`. A dropped column keeps its old value. */
 function onlyStorable(row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(row).filter(

@@ -126,7 +126,7 @@ interface TreeSession {
   readonly record: JsonObject;
 }
 
-/** Every message adds a file to the session's folder, so the folder's time shows new messages. */
+/** Every message adds a file to the session's folder, so the folder's modification time shows it. */
 async function datesOf(
   { path, record }: TreeSession,
   messages: string,

@@ -32,8 +32,8 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
 let seesAll = false;
 
 /**
- * Whether a database that is not seen open proves that no process works on its sessions. It does not if some
- * process cannot be inspected, or if this version has no database.
+ * Whether it is certain that no process works on a session whose database is not seen open. It is certain
+ * only if all processes can be inspected and this version of OpenCode has a database.
  */
 export function listsHolders(version: string | null): boolean {
   return seesAll && isVersionAtLeast(version, [1, 16]);

@@ -22,13 +22,13 @@ import { treeSource } from "./tree-source.ts";
 const VERSION = 1;
 const TEXT_MAX = 256 * 1024;
 const BATCH_BYTES = 1024 * 1024;
-/** How often a batch is read before giving up, if the agent writes during each read. */
+/** How many times a batch is read before giving up, if the agent writes during each read. */
 const TRIES_MAX = 8;
 
 /**
  * Messages before the last answer are closed: the agent no longer writes to them, so they are read once. The
- * last answer and everything after it are open: they are read each time. One of their entries is yielded as
- * soon as it and all entries before it are final.
+ * last answer and everything after it are open: they are read each time. An entry of an open message is
+ * yielded as soon as it and all entries before it are final.
  */
 interface Position {
   readonly closedId: string | null;
@@ -115,7 +115,7 @@ async function glanceAt(found: FoundSession): Promise<Glance> {
 const HEAD_COUNT = 4;
 const TAIL_COUNT = 12;
 
-/** Never splits a message. A page's offset is the number of messages before it. */
+/** A page contains only whole messages. Its offset is the number of messages before it. */
 export async function tail(found: FoundSession, options: TailOptions): Promise<TailPage> {
   const source = openSource(found, {});
   const { isSubagent } = found;
@@ -277,7 +277,7 @@ async function firstOpen(source: Source, ids: readonly string[]): Promise<number
 /** At most this many of the last messages count as open, because one batch reads all open messages. */
 const OPEN_MAX = 1000;
 
-/** Returns the range of entries that a revert removed. Their messages are stored until the next prompt. */
+/** Returns the range of entries that a revert removed. Their messages stay on disk until the next prompt. */
 async function leftBehindBy(
   source: Source,
   { revertId }: SessionRecord,

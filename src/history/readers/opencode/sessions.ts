@@ -37,7 +37,7 @@ const LOOKED_AT_BYTES_MAX = 1024 * 1024;
  */
 const remembered = new Map<string, Remembered>();
 
-/** Reads only the dates of messages, and whether a session's last one is finished. */
+/** Returns the sessions by id. Reads only the messages' dates, and whether each last message is finished. */
 export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen>> {
   for (let tries = 1; ; tries += 1) {
     const stamp = stampOf(path);
@@ -48,7 +48,7 @@ export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen
     try {
       const isFresh = known !== undefined && Date.now() - known.fullAt < FULL_MS;
       const look = await lookAt(database, isFresh ? known : null);
-      // If the agent wrote during the scan, the rows may be inconsistent.
+      // The agent wrote during the scan, so the rows may be inconsistent. Scans again.
       if (!database.isStill() && tries < TRIES_MAX) continue;
       remembered.set(path, { ...look, stamp, fullAt: isFresh ? known.fullAt : Date.now() });
       return look.seen;

@@ -36,7 +36,7 @@ export interface Source {
   messageIds(): Promise<readonly string[]>;
   /** Returns null when the message is gone. */
   message(id: string): Promise<Message | null>;
-  /** Cheaper than reading the whole message. */
+  /** Returns a message's role. Cheaper than reading the whole message. */
   roleOf(id: string): Promise<string | null>;
   /** The session will never be written again, so its unfinished messages are final. */
   readonly isFrozen: boolean;

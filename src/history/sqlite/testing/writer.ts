@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 
-/** Executes the statements it receives, one after the other. */
+/** This process executes the SQL statements that its parent process sends, one after the other. */
 const path = process.argv[2];
 if (path !== undefined && process.send !== undefined) {
   const database = new DatabaseSync(path);

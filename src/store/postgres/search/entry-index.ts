@@ -34,7 +34,7 @@ export const upkeepSteps: UpkeepSteps = {
   merge: async () => false,
 };
 
-/** Indexes entries whose `words` is null, newest first. Returns their number. Other nodes may do the same. */
+/** Indexes entries without `words`, newest first. Returns their number. Other nodes may index them too. */
 async function indexSome(q: Query, limit: number): Promise<number> {
   const rows = await q.all(sql`${indexedRows} WHERE e.words IS NULL ORDER BY e.at DESC LIMIT ${limit}`);
   for (const { record, session } of rows.map(indexedRow)) {
@@ -47,7 +47,7 @@ async function indexSome(q: Query, limit: number): Promise<number> {
 
 /** PostgreSQL keeps at most this many positions of one word in an entry and drops the rest. */
 const PLACES_MAX = 255;
-/** Marks a word with dropped positions. Only the entry itself can show whether the word is in a phrase. */
+/** Marks a word with dropped positions. A phrase with it must be looked for in the entry itself. */
 export const MANY = "\ue008";
 
 /** Formats words with their positions as a tsvector. No word contains a quote or a backslash. */

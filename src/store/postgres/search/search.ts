@@ -42,7 +42,7 @@ export class Searches {
   constructor(address: Address, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number | undefined }) {
     this.#address = address;
     this.#log = log;
-    // Only the server knows the CPU time, so this limits the elapsed time.
+    // Only the server knows the CPU time of a search, so the elapsed time is limited instead.
     this.#limitMs = searchMs * WAITING_TIMES;
   }
 

@@ -46,7 +46,7 @@ export function upkeepSteps(full: FullSeconds): UpkeepSteps {
   return { index, indexMs: 4, isShared: false, merge: mergeParts };
 }
 
-/** Indexes entries that have no number yet, those of the newest day first, and returns how many. */
+/** Indexes entries without a number, those of the newest day first, and returns how many it indexed. */
 async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<number> {
   // This is exactly the order of the index `entries_unindexed`. For any other order SQLite would sort all
   // unindexed entries.
@@ -78,8 +78,8 @@ export function firstDocOf(at: number): number {
 }
 
 /**
- * Remembers which seconds have no free index number, and which later second to try instead. A second that a
- * failed write filled still counts as full, because gaps in the numbers do no harm.
+ * Remembers which seconds have no free index number, and which later second to try instead. If a write fails,
+ * the seconds that it filled still count as full. That only leaves gaps in the numbers, which do no harm.
  */
 export class FullSeconds {
   readonly #next = new Map<number, number>();

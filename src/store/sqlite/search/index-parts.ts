@@ -3,7 +3,7 @@ import { sql, type Query } from "../../sql.ts";
 
 /** How many pages are merged between two looks at the clock. */
 const PAGES = 16;
-/** How many parts of similar size are merged into one: in quiet moments 2, otherwise 4. */
+/** A merge combines at least this many parts of similar size: 2 in quiet moments, otherwise 4. */
 const MERGE_MORE = sql`INSERT INTO entry_index (entry_index, rank) VALUES ('usermerge', 2)`;
 const MERGE_FEWER = sql`INSERT INTO entry_index (entry_index, rank) VALUES ('usermerge', 4)`;
 /** With this many parts or fewer, merging is not worth a write. */

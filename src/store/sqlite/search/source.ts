@@ -11,7 +11,7 @@ import { DOCS_PER_SECOND, firstDocOf } from "./entry-index.ts";
 
 const LAST_DOC = Number.MAX_SAFE_INTEGER;
 
-/** Lets a search read the embedded store. A position is an entry's index number, which grows with time. */
+/** Lets a search read the embedded store. An entry's position is its `doc` number, which grows with time. */
 export function sqliteSource(q: Query, { visible }: EntrySearch, isOver: () => boolean): SearchDatabase {
   return {
     all: (statement) => q.all(statement),

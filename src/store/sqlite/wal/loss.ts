@@ -64,7 +64,8 @@ function refuseLostLog(path: string, note: Note): void {
 /**
  * Checks a database that was not closed cleanly against the newest rollouts: a session or event that is found
  * only in a rollout has been lost from the database. This also detects losses after a crash of the machine.
- * A restore keeps the rollouts, so lines written before this epoch are no evidence of a loss.
+ * Lines from before the database's current epoch are ignored, because a restore begins a new epoch but keeps
+ * the old rollouts.
  */
 export function refuseOlderThanRollouts(db: DatabaseSync, path: string, rollouts: string | null): void {
   if (rollouts === null || !hasTrees(db)) return;
@@ -101,8 +102,8 @@ function openedAt({ since: at }: Note): string {
 }
 
 /**
- * Returns whether the file is a backup that a person put there by hand, which has no log. `immutable` keeps
- * SQLite from creating one.
+ * Returns whether the file is a backup that a person put there by hand. A backup has no log, and `immutable`
+ * keeps SQLite from creating a log for it.
  */
 function isBackup(path: string): boolean {
   const url = pathToFileURL(path);

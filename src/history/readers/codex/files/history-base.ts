@@ -54,7 +54,7 @@ export async function basePath(path: string, { rolloutId }: HistoryBase): Promis
   if (root === null) return null;
   const isIt = (file: RolloutFile | null): file is RolloutFile => file?.rolloutId === rolloutId;
   for (const folder of likelyFolders(root, rolloutId)) {
-    // A likely folder need not exist. If the file is not found in one, all folders are searched.
+    // A likely folder may not exist. If no likely folder has the file, all folders are searched afterwards.
     const names = await readdir(folder).catch((): string[] => []);
     const found = names.map((name) => fileOf(folder, name, false)).find(isIt);
     if (found !== undefined) return join(found.folder, found.name);
@@ -63,7 +63,7 @@ export async function basePath(path: string, { rolloutId }: HistoryBase): Promis
   return found === undefined ? null : join(found.folder, found.name);
 }
 
-/** A file's folder is its local start date. The id has the UTC time, so the days beside it are likely too. */
+/** A file's folder has its local start date. The id has the UTC time, so the date may differ by one day. */
 function likelyFolders(root: string, rolloutId: string): string[] {
   const time = timeIn(rolloutId);
   if (time === null) return [];
@@ -85,7 +85,7 @@ function rootOf(path: string): string | null {
 export interface Stretch {
   readonly file: ByteFile;
   readonly start: number;
-  /** Null means the end of the file. Only the last stretch (range of bytes) may have null. */
+  /** Where this range of bytes ends; null for the end of the file, which only the last range may have. */
   readonly end: number | null;
 }
 

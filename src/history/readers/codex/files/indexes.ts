@@ -8,7 +8,7 @@ import { shortText } from "../../../lines/text.ts";
 
 /** What Codex's indexes say about a session. */
 export interface IndexedSession {
-  /** The name that a person gave it. */
+  /** The name that a person gave the session. */
   readonly title: string | null;
   readonly isSubagent: boolean;
   readonly parentId: string | null;
@@ -71,7 +71,7 @@ async function readNames(root: string): Promise<ReadonlyMap<string, string>> {
 }
 
 const NOTHING: States = { threads: new Map(), edges: new Map() };
-/** The agent may write while the database is read. Then it is read again, up to this many times in all. */
+/** The most attempts to read the database. An attempt fails if the agent writes to it meanwhile. */
 const TRIES_MAX = 3;
 
 async function readStates(root: string): Promise<States> {

@@ -24,7 +24,7 @@ export interface RolloutFile {
 const NAME =
   /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([\da-z-]{8,64})(?:_([\da-z-]{8,64}))?\.jsonl(\.zst)?$/iu;
 export const FOLDERS: readonly [string, string] = ["sessions", "archived_sessions"];
-/** Year, month and day, and one more level for hosts with another layout. */
+/** Levels of folders: year, month and day, and one more for hosts with another layout. */
 const DEPTH_MAX = 4;
 
 /**
@@ -101,7 +101,7 @@ async function foundOf(
     isSubagent: known.isSubagent,
     sizeBytes: file.size,
     changedAt: file.mtimeMs,
-    // Compression keeps the modification time, so the stamp includes the end of the file's name.
+    // Compression keeps the modification time. The stamp changes anyway, as the name then ends in `.zst`.
     stamp: [name.slice(-4), file.ino, file.size, file.mtimeMs, closed, parentId, title].join(":"),
     extra,
   };

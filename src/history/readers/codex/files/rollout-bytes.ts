@@ -47,7 +47,7 @@ async function stretchesOf(path: string, file: ByteFile, seen: Set<string>): Pro
   return [{ file, start: 0, end: head.end }, ...before, { file, start: head.end, end: null }];
 }
 
-/** Ends the last stretch at `endOffset`, a byte offset in the file that this stretch belongs to. */
+/** Cuts the last stretch so that it ends at `endOffset`, a byte offset in its file. */
 function cutAt(stretches: readonly Stretch[], endOffset: number): Stretch[] {
   const own = stretches.at(-1) as Stretch;
   return [...stretches.slice(0, -1), { ...own, end: Math.max(own.start, endOffset) }];

@@ -6,7 +6,7 @@ import { type ByteFile, openBytes } from "../../../lines/byte-file.ts";
 
 /** How much unpacked data is kept, so reading a little further back does not restart the unpacking. */
 const KEEP_BYTES = 8 * 1024 * 1024;
-/** Larger than Node's default: each step waits for another thread, so fewer steps are faster. */
+/** Chunk size. Larger than Node's default: each chunk waits for another thread, so fewer are faster. */
 const STEP_BYTES = 512 * 1024;
 /** No real session is this long. The limit keeps a decompression bomb from being unpacked to its end. */
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024 * 1024;
@@ -45,7 +45,7 @@ export async function openZstd(path: string): Promise<ByteFile> {
   };
 }
 
-/** The last unpacked file is cached, because a glance and a page open the same file several times. */
+/** The last unpacked file is cached, because `glance` and `tail` open the same file several times. */
 let recent: Unpacking | null = null;
 
 class Unpacking {

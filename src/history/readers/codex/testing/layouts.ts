@@ -23,7 +23,7 @@ export const IDS = {
   mail: idAt(0, "mail"),
   worker: idAt(3, "worker"),
   nested: idAt(4, "nested"),
-  // The earliest session. Its rows have ordinals, and a copied row keeps its ordinal.
+  // The earliest session. The rows of its file have ordinals.
   code: idAt(-5, "code"),
   coded: idAt(22, "coded"),
   coded2: idAt(23, "code2"),

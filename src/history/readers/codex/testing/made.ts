@@ -9,7 +9,7 @@ import { discoverAll, readAll, type Reading } from "../../../reader.spec.ts";
 import { codex } from "../index.ts";
 import { ROOT_PATH } from "../notes.ts";
 
-/** A row in Codex's format; rows are a second apart. */
+/** A row of a Codex file. The functions below take its time in seconds after `BEGAN`. */
 export type Row = Readonly<Record<string, unknown>>;
 
 const BEGAN = Date.parse("2026-08-01T10:00:00.000Z");
@@ -103,7 +103,7 @@ export function numbered(rows: readonly Row[], from = 0): Row[] {
 export interface FileOptions {
   readonly isArchived?: boolean;
   readonly isPacked?: boolean;
-  /** The file's own id, after the session was rolled back. */
+  /** The file's own id. After a rollback it follows the session's id in the file's name. */
   readonly rolloutId?: string;
   readonly second?: number;
 }

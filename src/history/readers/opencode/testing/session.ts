@@ -37,7 +37,7 @@ export class Writer {
   constructor(path: string, schema = SCHEMA) {
     this.sql = new DatabaseSync(path);
     this.sql.exec(`PRAGMA synchronous=OFF; PRAGMA foreign_keys=OFF; ${schema}`);
-    // An empty schema means an existing database: the ids of new rows must sort after its own.
+    // An empty schema means that the database exists already. The ids of new rows must sort after its ids.
     if (schema === "") this.#count = 1000;
   }
 
@@ -226,7 +226,7 @@ export interface ReadOne {
   readonly reading: Reading;
 }
 
-/** Returns all sessions below a root, by session id. A session in `earlier` is read on from there. */
+/** Returns all sessions below a root, by session id. Reads only what is new since `earlier`, if given. */
 export async function readRoot(
   root: string,
   earlier?: ReadonlyMap<string, ReadOne>,
