@@ -31,8 +31,8 @@ export type Slot<A, T> =
       readonly phase: "idle";
       readonly agent: A;
       /**
-       * When the agent became idle. Null while a turn is being claimed, and while the agent works without a
-       * prompt but that work has no turn yet.
+       * When the agent became idle. Null while a turn is being claimed, and while the agent works unprompted,
+       * until that work is given a turn.
        */
       readonly since: number | null;
       /**

@@ -221,8 +221,8 @@ async function steer({ engine, session, running, write }: World, result: "inject
 }
 
 /**
- * Makes the agent report a retry, so that its silence is reported at once. The agent's next update withdraws
- * that report.
+ * Makes the agent announce a retry, so that the agent is reported as silent at once. Its next update withdraws
+ * the report of silence.
  */
 async function beSilent({ engine: { runner, deps }, running }: World): Promise<void> {
   Object.assign(deps.config, { silenceMs: 0 });

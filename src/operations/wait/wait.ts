@@ -43,7 +43,7 @@ async function endOf(deps: OperationDeps, session: SessionRecord, timedOut: bool
   };
 }
 
-/** An imported session has no rounds; its files say whether it works. */
+/** An imported session has no rounds; its files show whether it is still working. */
 function isOpen({ origin, evidence, roundOpen }: SessionRecord): boolean {
   return origin === "imported" ? isAtWork(evidence.state) : roundOpen;
 }

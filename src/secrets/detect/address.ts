@@ -50,7 +50,7 @@ function userEnd(text: string, start: number, isDatabase: boolean): number | nul
   const found = authority.lastIndexOf("@");
   if (found !== -1) return start + authority.slice(0, found).replace(/\\{1,2}$/, "").length;
   const end = start + authority.length;
-  // The address is cut off before its host. The text after `:` is a password, unless it is a cut port number.
+  // The address is cut off by `…`. Up to five digits after `:` may be a port; anything else is a password.
   if (authority.endsWith("…") && /:(?!\d{0,5}…)/.test(authority)) return end - 1;
   if (!/^[^:]*:(?!\d{0,5}$)/.test(authority) || !/[/?#]/.test(text[end] ?? "")) return null;
   const address = isDatabase ? ADDRESS : WEB_ADDRESS;

@@ -1,9 +1,7 @@
 import { stick } from "./separator.ts";
 import type { Secret, Tail } from "./shape.ts";
 
-/**
- * The end of a private key's first or last border line. PuTTY files have a `Private-Lines` header instead.
- */
+/** The end of a key's `-----BEGIN …` or `-----END …` line. PuTTY files have a `Private-Lines` header instead. */
 const BORDER = /PRIVATE KEY(?: BLOCK)?(?:-{4,5}| ----)|Private-Lines: \d{1,4}/g;
 const HEAD = /-{2,5} ?BEGIN [A-Z0-9 ]{0,40}$/;
 const FOOT = /-{2,5} ?END [A-Z0-9 ]{0,40}$/;

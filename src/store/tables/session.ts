@@ -112,7 +112,7 @@ function shownConfig(config: SessionRecord["spawnConfig"]): SessionRecord["spawn
 }
 
 export function sessionWrites(q: Query, rootId: string): SessionWrites {
-  /** When a session ends, the remaining steps of its chain are redacted too, because none will begin. */
+  /** When a session ends, also redacts the remaining steps of its chain: no agent will need their text. */
   async function shownPatch(id: string, patch: Partial<SessionRecord>): Promise<Partial<SessionRecord>> {
     const { spawnConfig: given, endedAt } = patch;
     if (typeof endedAt !== "number") return given ? { ...patch, spawnConfig: shownConfig(given) } : patch;
