@@ -1,5 +1,4 @@
-import { CallbackConfig } from "../contract/index.ts";
-import type { AgentStatus, Evidence } from "../contract/index.ts";
+import type { AgentStatus, CallbackConfig, Evidence } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
 import { importedOutcome, importedStatus } from "../domain/imported.ts";
 import { redact } from "../secrets/redact.ts";
@@ -9,6 +8,16 @@ import type { Judgement } from "../history/state/status.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 import { shortLine } from "../text/fence.ts";
 import { NO_USAGE } from "../contract/no-usage.ts";
+
+/** Written out, because the schema would load all schemas into the import thread and slow down every import. */
+const NO_CALLBACK: CallbackConfig = {
+  enabled: false,
+  includeLastMessage: true,
+  includeOriginalPrompt: false,
+  template: null,
+  when: "completion",
+  batch: false,
+};
 
 export interface RowInput {
   readonly facts: SessionFacts;
@@ -39,7 +48,7 @@ export function newRow(
     profile: "default",
     origin: "imported",
     source: "import",
-    callback: CallbackConfig.parse({ enabled: false }),
+    callback: NO_CALLBACK,
     onParentEnd: "cancel",
     agentSessionId: plain(row.facts.id),
     // Work done elsewhere does not need a person's attention.
