@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,4 +38,19 @@ test("until the first request but health, no schema, router or SDK is loaded", a
   // schemas.
   assert.deepEqual([...new Set(packages)], ["uuidv7"]);
   assert.doesNotMatch(loaded, /^node:https?2?$/m, "an import of node:http loads fetch with it");
+});
+
+test("the import thread loads no schema: they would make every import slower", (t) => {
+  const home = mkdtempSync(path.join(tmpdir(), "kinfold-start-"));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const file = path.join(home, "loaded.txt");
+  const thread = new URL("../src/import/scheduler.ts", import.meta.url).href;
+  const code = ["--input-type=module", "-e", `await import(${JSON.stringify(thread)})`];
+  const { status } = spawnSync(process.execPath, ["--import", LOADED, ...code], {
+    env: { PATH: process.env["PATH"], LOADED_FILE: file },
+  });
+  assert.equal(status, 0);
+  const loaded = readFileSync(file, "utf8");
+  assert.match(loaded, /import\/scheduler\.ts/);
+  assert.doesNotMatch(loaded, /node_modules\/zod|contract\/index\.ts/);
 });
