@@ -22,7 +22,7 @@ async function onTerminal(command: string, answer: string): Promise<string> {
 }
 
 describe("cancel on a terminal", { skip: whyNot() }, () => {
-  before(async () => assert.equal((await cli.run(["up"])).code, 0));
+  before(async () => assert.equal((await cli.run(["up", "--port", "0"])).code, 0));
   after(async () => {
     await cli.run(["down", "--force"]);
     cli.remove();
