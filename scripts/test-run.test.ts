@@ -31,9 +31,9 @@ describe("a run of tests", { skip: process.platform === "linux" ? false : "it re
       const child = spawn(process.execPath, ["--input-type=module", "-e", SCRIPT, pids]);
       const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
       assert.equal(err, "");
-      const left = JSON.parse(out) as string[];
+      const left = JSON.parse(out) as { pid: number }[];
       const started = readFileSync(pids, "utf8").trim().split(" ");
-      assert.deepEqual(left.map((line) => line.split(" ")[0]).toSorted(), started.toSorted());
+      assert.deepEqual(left.map(({ pid }) => String(pid)).toSorted(), started.toSorted());
       for (const pid of started) assert.ok(isGone(pid), `process ${pid} is still there`);
     } finally {
       rmSync(folder, { recursive: true, force: true });
