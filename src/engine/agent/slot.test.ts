@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
+import { setImmediate as immediate } from "node:timers/promises";
 import type { AgentHandle } from "../../drivers/port.ts";
+import type { Family } from "../../kernel/testing/family.ts";
 import { openEngine } from "../testing/engine.ts";
 import { aLiveAgent, aRunningSlot } from "../testing/slot.ts";
 
@@ -64,6 +66,49 @@ test("an agent that does not obey a stop is ended after the grace period, and on
     assert.equal(slot.state.phase, isObeyed ? "idle" : "ending");
   }
 });
+
+test("a process stays while its round is open, and ends some time after it has closed", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { slot, recorder, family, session, turn, deps, slots } = await opened(t);
+  const { idleMs } = deps.config;
+  await family.settleTurn(turn);
+  slot.settled(recorder, false);
+  const letIdle = async (): Promise<void> => {
+    const looked = nextLook(family, session.id);
+    t.mock.timers.tick(idleMs);
+    await looked;
+  };
+  for (let times = 0; times < 2; times += 1) {
+    await letIdle();
+    assert.equal(slot.state.phase, "idle", "its round is open");
+  }
+  await family.write((tx) => tx.sessions.patch(session.id, { roundOpen: false, roundClosedAt: Date.now() }));
+  await letIdle();
+  assert.equal(slot.state.phase, "idle", "its round has just closed");
+  t.mock.method(deps, "now", () => Date.now() + idleMs);
+  await letIdle();
+  assert.equal(slot.isEnding, true);
+  await slot.end();
+  assert.equal(slots.size, 0);
+});
+
+/** Resolves when the slot has read its session and has decided whether to end. */
+async function nextLook(family: Family, id: string): Promise<void> {
+  const looked = Promise.withResolvers<void>();
+  const { sessions } = family.store.read;
+  const { byId } = sessions;
+  Object.assign(sessions, {
+    async byId(asked: string) {
+      const session = await byId(asked);
+      if (asked === id) looked.resolve();
+      return session;
+    },
+  });
+  await looked.promise;
+  Object.assign(sessions, { byId });
+  // From the read to the decision there are only microtasks.
+  await immediate();
+}
 
 test("a late report about a turn does not affect the next turn", async (t) => {
   const { slot, recorder, family, session, turn } = await opened(t);
