@@ -66,6 +66,7 @@ const NEXT: Partial<Record<Refusal["code"], readonly string[]>> = {
   unknown_agent: ["Agents on this machine: kinfold doctor"],
   agent_not_installed: ["Agents on this machine: kinfold doctor"],
   unknown_profile: ["List the profiles: kinfold profiles"],
+  bad_profile: ["The files with errors: kinfold profiles"],
   untrusted_project: ["Read its files first: .kinfold/agents/*.md"],
   unknown_trigger: ["What needs you: kinfold inbox"],
   already_answered: ["What else needs you: kinfold inbox"],

@@ -2,155 +2,153 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Permission, Profile } from "../contract/index.ts";
-import { ProfileHead } from "../contract/profile.ts";
-import { ConfigError, problemIn } from "./problem.ts";
-import { yaml } from "./yaml.ts";
-import { listProjectFiles, readProjectFile } from "./project-ceiling.ts";
+import type { Profile, ProfileProblem } from "../contract/index.ts";
+import { type NotRead, readHomeText } from "./capped-file.ts";
+import { ConfigError } from "./problem.ts";
+import { type ParsedProfile, parseProfile, problemOfFile } from "./profile-text.ts";
+import { listProjectFiles, readProjectText } from "./project-ceiling.ts";
 
 const BUILT_IN = fileURLToPath(new URL("./profiles/", import.meta.url));
 const PROJECT_FOLDER = join(".kinfold", "agents");
-
-/** Claude Code's names for its modes, so that its agent files can be used unchanged. */
-const CLAUDE_MODES: Readonly<Record<string, Permission>> = {
-  plan: "read-only",
-  default: "ask",
-  acceptEdits: "workspace",
-  bypassPermissions: "full",
-};
+const WHAT_IT_IS = "a profile is a plain text file of at most 64 KB";
 
 export interface ProfileSet {
   readonly profiles: readonly Profile[];
   /** A project's profile files that no person has trusted; they are not used. */
   readonly untrusted: readonly { name: string; file: string }[];
+  /** Files that cannot be used. Their `names` are in no profile above: a start that names one is refused. */
+  readonly problems: readonly ProfileProblem[];
 }
 
 /**
  * Loads the built-in profiles, then the home's, then the project's trusted ones. A later profile replaces an
- * earlier one of the same name. Throws an error that names the file if a profile is invalid.
+ * earlier one of the same name. A later file that cannot be used removes the earlier one too, because what it
+ * would have narrowed is not known. Never rejects because of a file.
  */
 export async function loadProfiles(places: { home: string; project: string | null }): Promise<ProfileSet> {
-  const found: Profile[] = [];
-  for (const file of await filesIn(BUILT_IN)) found.push(await readOwn(file, "built in"));
-  for (const file of await filesIn(join(places.home, "profiles"))) found.push(await readOwn(file, file));
-  const untrusted: { name: string; file: string }[] = [];
-  const { project } = places;
-  const names = project === null ? [] : await listProjectFiles(project, PROJECT_FOLDER, ".md");
-  if (project !== null && names.length > 0) {
-    const trusted = await readTrusted(places.home);
-    for (const name of names) {
-      const file = join(project, PROJECT_FOLDER, name);
-      const text = await trustedText(project, name, trusted);
-      if (text === null) untrusted.push({ name: basename(name, ".md"), file });
-      else found.push(parseOnce(file, text, file));
-    }
+  const found: ParsedProfile[] = [];
+  for (const file of await builtInFiles()) found.push(await readOwn(file, "built in"));
+  found.push(...(await readHomeProfiles(join(places.home, "profiles"), found)));
+  const { untrusted, trusted } =
+    places.project === null
+      ? { untrusted: [], trusted: [] }
+      : await readProjectProfiles(places.home, places.project);
+  return { ...resolve([...found, ...trusted]), untrusted };
+}
+
+function resolve(found: readonly ParsedProfile[]): Pick<ProfileSet, "profiles" | "problems"> {
+  const byName = new Map<string, ParsedProfile>();
+  for (const each of found) {
+    for (const name of "profile" in each ? [each.profile.name] : each.problem.names) byName.set(name, each);
   }
-  const byName = new Map(found.map((profile) => [profile.name, profile]));
-  return { profiles: [...byName.values()], untrusted };
+  const profiles = [...byName.values()].flatMap((each) => ("profile" in each ? [each.profile] : []));
+  const problems = found.flatMap((each) => {
+    if ("profile" in each) return [];
+    return [{ ...each.problem, names: each.problem.names.filter((name) => byName.get(name) === each) }];
+  });
+  return { profiles, problems };
+}
+
+async function builtInFiles(): Promise<string[]> {
+  return profileFiles(BUILT_IN, await readdir(BUILT_IN));
+}
+
+/** If the folder cannot be listed, any profile might be replaced in it, so none from below it is used. */
+async function readHomeProfiles(folder: string, below: readonly ParsedProfile[]): Promise<ParsedProfile[]> {
+  let names: string[];
+  try {
+    names = await readdir(folder);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    const hidden = below.flatMap((each) => ("profile" in each ? [each.profile.name] : []));
+    const text = `the folder cannot be read: ${message}`;
+    return [{ problem: { names: hidden, file: folder, line: null, text } }];
+  }
+  const found: ParsedProfile[] = [];
+  for (const file of profileFiles(folder, names)) {
+    const read = await readHomeText(file);
+    if (read.kind === "text") found.push(parseProfile(file, read.text, file));
+    else if (read.kind === "refused") found.push(unreadable(file, read.why));
+  }
+  return found;
+}
+
+async function readProjectProfiles(
+  home: string,
+  project: string,
+): Promise<{ untrusted: { name: string; file: string }[]; trusted: ParsedProfile[] }> {
+  const untrusted: { name: string; file: string }[] = [];
+  const trusted: ParsedProfile[] = [];
+  const names = await listProjectFiles(project, PROJECT_FOLDER, ".md");
+  if (names.length === 0) return { untrusted, trusted };
+  const hashes = await readTrusted(home);
+  for (const name of names) {
+    const file = join(project, PROJECT_FOLDER, name);
+    const read = await readIfTrusted(project, name, hashes);
+    if (read.kind === "text") trusted.push(parseProfile(file, read.text, file));
+    else if (read.kind === "refused") trusted.push(unreadable(file, read.why));
+    else untrusted.push({ name: basename(name, ".md"), file });
+  }
+  return { untrusted, trusted };
 }
 
 /** Reads a profile file that may not be trusted yet, so that a person can decide whether to trust it. */
-export async function readProjectProfile(project: string, file: string): Promise<Profile> {
-  return parseOnce(file, await projectText(project, basename(file)), file);
+export async function readProjectProfile(project: string, file: string): Promise<ParsedProfile> {
+  const read = await readProjectText(project, join(PROJECT_FOLDER, basename(file)));
+  if (read.kind === "text") return parseProfile(file, read.text, file);
+  return unreadable(file, read.kind === "missing" ? "no longer exists" : read.why);
 }
 
-/** Returns a file's text if a person trusted this exact text. Does not open a file that was never trusted. */
-async function trustedText(
+/**
+ * Reads a file if a person trusted this exact text. Does not open a file that was never trusted. A file that
+ * was trusted and can no longer be read is refused: it would have replaced a profile of the same name.
+ */
+async function readIfTrusted(
   project: string,
   name: string,
-  trusted: Readonly<Record<string, string>>,
-): Promise<string | null> {
-  const hash = trusted[await realKey(project, name)];
-  if (hash === undefined) return null;
-  const read = await readProjectFile(project, join(PROJECT_FOLDER, name));
-  return read.kind === "text" && hashOf(read.text) === hash ? read.text : null;
+  trusted: Trusted,
+): Promise<{ kind: "text"; text: string } | { kind: "untrusted" } | NotRead> {
+  if ("problem" in trusted) return { kind: "refused", why: `may not be used: ${trusted.problem}` };
+  const hash = trusted.hashes[await realKey(project, name)];
+  if (hash === undefined) return { kind: "untrusted" };
+  const read = await readProjectText(project, join(PROJECT_FOLDER, name));
+  return read.kind === "text" && hashOf(read.text) !== hash ? { kind: "untrusted" } : read;
 }
 
-async function projectText(project: string, name: string): Promise<string> {
-  const read = await readProjectFile(project, join(PROJECT_FOLDER, name));
-  if (read.kind === "text") return read.text;
-  const why = read.kind === "missing" ? "no longer exists" : read.why;
-  throw problem(join(project, PROJECT_FOLDER, name), 1, `it ${why}`);
+async function readOwn(file: string, from: string): Promise<ParsedProfile> {
+  const read = await readHomeText(file);
+  return read.kind === "text"
+    ? parseProfile(file, read.text, from)
+    : unreadable(file, read.kind === "missing" ? "does not exist" : read.why);
 }
 
-async function readOwn(file: string, from: string): Promise<Profile> {
-  return parseOnce(file, await readFile(file, "utf8"), from);
+function unreadable(file: string, why: string): ParsedProfile {
+  return { problem: problemOfFile(file, `it ${why}; ${WHAT_IT_IS}`) };
 }
 
-/** Parses a file again only if its text has changed, because every spawn loads the profiles. */
-function parseOnce(file: string, text: string, from: string): Profile {
-  const before = known.get(file);
-  if (before?.text === text && before.profile.from === from) return before.profile;
-  const profile = parseProfile(file, text, from);
-  known.set(file, { text, profile });
-  return profile;
-}
-
-const known = new Map<string, { text: string; profile: Profile }>();
-
-function parseProfile(file: string, text: string, from: string): Profile {
-  const match = /^---\r?\n([\s\S]*?)\r?\n---\r?\n?([\s\S]*)$/.exec(text);
-  if (match === null) throw problem(file, 1, "it must begin with front matter between two lines of ---");
-  let data: unknown;
-  try {
-    data = yaml().parse(match[1] ?? "");
-  } catch (error) {
-    const line = (error as { linePos?: { line: number }[] }).linePos?.[0]?.line ?? 1;
-    throw problem(file, line + 1, String(error instanceof Error ? error.message.split("\n")[0] : error));
-  }
-  const result = ProfileHead.safeParse(data);
-  if (!result.success) {
-    const [issue] = result.error.issues;
-    const key = issue?.code === "unrecognized_keys" ? issue.keys[0] : issue?.path[0];
-    const line = lineOf(match[1] ?? "", String(key ?? ""));
-    throw problem(file, line, `${String(key ?? "it")}: ${issue?.message ?? "is not valid"}`);
-  }
-  return profileOf(result.data, (match[2] ?? "").trim(), from);
-}
-
-/** Records that a person trusts the current content of the files. A changed file is untrusted again. */
+/**
+ * Records that a person trusts the current content of the project's usable profile files. A changed file is
+ * untrusted again. A file that cannot be used stays untrusted.
+ */
 export async function trustProject(home: string, project: string): Promise<string[]> {
-  const names = await listProjectFiles(project, PROJECT_FOLDER, ".md");
-  const trusted = { ...(await readTrusted(home)) };
-  for (const name of names) {
-    trusted[await realKey(project, name)] = hashOf(await projectText(project, name));
+  const known = await readTrusted(home);
+  if ("problem" in known)
+    throw new ConfigError([{ where: home, line: null, key: null, text: known.problem }]);
+  const hashes = { ...known.hashes };
+  const files: string[] = [];
+  for (const name of await listProjectFiles(project, PROJECT_FOLDER, ".md")) {
+    const file = join(project, PROJECT_FOLDER, name);
+    const read = await readProjectText(project, join(PROJECT_FOLDER, name));
+    if (read.kind !== "text" || "problem" in parseProfile(file, read.text, file)) continue;
+    hashes[await realKey(project, name)] = hashOf(read.text);
+    files.push(file);
   }
-  await writeFile(join(home, "trusted.json"), `${JSON.stringify(trusted, null, 2)}\n`, { mode: 0o600 });
-  return names.map((name) => join(project, PROJECT_FOLDER, name));
+  await writeFile(join(home, "trusted.json"), `${JSON.stringify(hashes, null, 2)}\n`, { mode: 0o600 });
+  return files;
 }
 
-function profileOf(front: ProfileHead, instructions: string, from: string): Profile {
-  const mode = front.permissionMode === undefined ? null : (CLAUDE_MODES[front.permissionMode] ?? null);
-  return {
-    name: front.name,
-    description: front.description,
-    instructions,
-    agent: front.agent ?? null,
-    model: front.model ?? null,
-    permission: front.permission ?? mode,
-    tools: listOf(front.tools),
-    disallowedTools: listOf(front.disallowedTools) ?? [],
-    mcp: listOf(front.mcp),
-    limits: front.limits ?? {},
-    inherit: front.inherit ?? null,
-    callback: front.callback ?? {},
-    accepts: listOf(front.accepts) ?? [],
-    maxTurns: front.maxTurns ?? null,
-    from,
-  };
-}
-
-function listOf(value: string | string[] | undefined): string[] | null {
-  if (value === undefined) return null;
-  const items = typeof value === "string" ? value.split(",") : value;
-  return items.map((item) => item.trim()).filter((item) => item !== "");
-}
-
-async function filesIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
-    throw error;
-  });
+function profileFiles(folder: string, names: readonly string[]): string[] {
   const files = names.filter((name) => name.endsWith(".md"));
   return files.toSorted().map((name) => join(folder, name));
 }
@@ -163,23 +161,20 @@ async function realKey(project: string, name: string): Promise<string> {
   return join(await realpath(join(project, PROJECT_FOLDER)), name);
 }
 
-async function readTrusted(home: string): Promise<Record<string, string>> {
-  const text = await readFile(join(home, "trusted.json"), "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "{}";
-    throw error;
-  });
-  return JSON.parse(text) as Record<string, string>;
+type Trusted = { readonly hashes: Readonly<Record<string, string>> } | { readonly problem: string };
+
+async function readTrusted(home: string): Promise<Trusted> {
+  const file = join(home, "trusted.json");
+  try {
+    const hashes: unknown = JSON.parse(await readFile(file, "utf8"));
+    if (typeof hashes === "object" && hashes !== null) return { hashes: hashes as Record<string, string> };
+    return { problem: `${file} is not a list of trusted files` };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" ? { hashes: {} } : { problem: `${file} cannot be read: ${message}` };
+  }
 }
 
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
-}
-
-function lineOf(head: string, key: string): number {
-  const at = head.split("\n").findIndex((line) => line.trimStart().startsWith(`${key}:`));
-  return at === -1 ? 2 : at + 2;
-}
-
-function problem(file: string, line: number, text: string): ConfigError {
-  return new ConfigError([problemIn(file, text, line)]);
 }

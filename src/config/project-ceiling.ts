@@ -2,6 +2,15 @@ import { dirname, join } from "node:path";
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import type { Limits, Permission } from "../contract/index.ts";
 import { gitTop, isInside } from "../system/folder.ts";
+import {
+  FILE_BYTES_MAX,
+  type FileBytes,
+  type FileText,
+  type NotRead,
+  readCapped,
+  refused,
+  textOf,
+} from "./capped-file.ts";
 import { type Given, NOTHING, onlyProblem, parseConfig, type ReadFile } from "./file.ts";
 import { type ConfigProblem, problemIn } from "./problem.ts";
 import { settingOf } from "./setting.ts";
@@ -97,7 +106,7 @@ export function readProjectSync(folder: string): ReadFile {
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) return unusable(file, "is not a plain file");
-    if (stat.size > PROJECT_FILE_BYTES_MAX) return unusable(file, "is larger than 64 KB");
+    if (stat.size > FILE_BYTES_MAX) return unusable(file, "is larger than 64 KB");
     return parseConfig(file, readFileSync(fd, "utf8"));
   } finally {
     closeSync(fd);
@@ -108,23 +117,25 @@ function unusable(where: string, why: string): ReadFile {
   return onlyProblem(problemIn(where, `${why}; a project's kinfold.yaml is a plain file of at most 64 KB`));
 }
 
-/** Anyone may have written a project's files, so each read has a limit. */
-const PROJECT_FILE_BYTES_MAX = 64 * 1024;
 const PROJECT_FILES_MAX = 100;
 /** At most this many entries of a folder are looked at. */
 const ENTRIES_MAX = 1_000;
-
-export type ProjectFile =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "missing" }
-  /** The file exists but was not read. `why` completes a sentence that begins with "It". */
-  | { readonly kind: "refused"; readonly why: string };
 
 /**
  * Reads a file only if it is a plain file of at most 64 KB inside the project: no FIFO, device, socket or
  * link, and no file in a folder that links out of the project.
  */
-export async function readProjectFile(project: string, path: string): Promise<ProjectFile> {
+export async function readProjectFile(project: string, path: string): Promise<FileText> {
+  const read = await readProjectBytes(project, path);
+  return read.kind === "bytes" ? { kind: "text", text: read.bytes.toString("utf8") } : read;
+}
+
+/** Like `readProjectFile`, but also refuses bytes that are not UTF-8. */
+export async function readProjectText(project: string, path: string): Promise<FileText> {
+  return textOf(await readProjectBytes(project, path));
+}
+
+async function readProjectBytes(project: string, path: string): Promise<FileBytes> {
   const file = join(project, path);
   let handle;
   try {
@@ -136,10 +147,7 @@ export async function readProjectFile(project: string, path: string): Promise<Pr
     const stat = await handle.stat();
     if (!stat.isFile()) return refused("is not a plain file");
     if (!(await liesIn(project, file, stat))) return refused("is outside the project");
-    if (stat.size > PROJECT_FILE_BYTES_MAX) return tooLarge;
-    const room = Buffer.alloc(PROJECT_FILE_BYTES_MAX + 1);
-    const read = await fill(handle, room);
-    return read > PROJECT_FILE_BYTES_MAX ? tooLarge : { kind: "text", text: room.toString("utf8", 0, read) };
+    return await readCapped(handle);
   } finally {
     await handle.close();
   }
@@ -177,17 +185,7 @@ async function liesIn(project: string, path: string, opened: { dev: number; ino:
   return now.dev === opened.dev && now.ino === opened.ino;
 }
 
-async function fill(handle: Awaited<ReturnType<typeof open>>, room: Buffer): Promise<number> {
-  let used = 0;
-  while (used < room.length) {
-    const { bytesRead } = await handle.read(room, used, room.length - used, used);
-    if (bytesRead === 0) break;
-    used += bytesRead;
-  }
-  return used;
-}
-
-function notOpened(error: NodeJS.ErrnoException): ProjectFile {
+function notOpened(error: NodeJS.ErrnoException): NotRead {
   switch (error.code) {
     case "ENOENT":
     case "ENOTDIR":
@@ -203,9 +201,3 @@ function notOpened(error: NodeJS.ErrnoException): ProjectFile {
       throw error;
   }
 }
-
-function refused(why: string): ProjectFile {
-  return { kind: "refused", why };
-}
-
-const tooLarge = refused("is larger than 64 KB");

@@ -116,10 +116,14 @@ test("a trusted profile that has become a FIFO or another text is not used", asy
   writeFileSync(join(agents, "changed.md"), profile("other"));
   rmSync(join(agents, "fifo.md"));
   execFileSync("mkfifo", [join(agents, "fifo.md")]);
-  const { untrusted, profiles } = await loadProfiles({ home, project });
+  const { untrusted, profiles, problems } = await loadProfiles({ home, project });
   assert.deepEqual(
     untrusted.map(({ name }) => name),
-    ["changed", "fifo"],
+    ["changed"],
+  );
+  assert.deepEqual(
+    problems.map(({ names }) => names),
+    [["fifo"]],
   );
   assert.deepEqual(
     profiles.filter(({ from }) => from.startsWith(agents)).map(({ name }) => name),

@@ -44,6 +44,19 @@ export const Profile = z.object({
 });
 export type Profile = z.infer<typeof Profile>;
 
+export const ProfileProblem = z.object({
+  names: z.array(z.string()).describe("the profiles that are refused because of it"),
+  file: z.string(),
+  line: z.number().nullable(),
+  text: z.string(),
+});
+export type ProfileProblem = z.infer<typeof ProfileProblem>;
+
+/** Returns `file:line`, or the file alone if no line is known. */
+export function fileAndLine({ file, line }: ProfileProblem): string {
+  return line === null ? file : `${file}:${line}`;
+}
+
 const List = z.union([z.string(), z.array(z.string())]);
 /** The front matter of a profile file; compatible with Claude Code's agent files. */
 export const ProfileHead = z.strictObject({
@@ -68,5 +81,6 @@ export type ProfileHead = z.infer<typeof ProfileHead>;
 export const Models = z.object({
   agents: z.array(Agent),
   profiles: z.array(z.object({ name: z.string(), description: z.string(), from: z.string() })),
+  problems: z.array(ProfileProblem).describe("profile files that cannot be used"),
 });
 export type Models = z.infer<typeof Models>;

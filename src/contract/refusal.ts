@@ -18,6 +18,7 @@ export const REFUSALS = {
   unknown_agent: [400, "There is no agent with this name."],
   agent_not_installed: [409, "The agent is known but not installed on this machine."],
   unknown_profile: [400, "There is no profile with this name."],
+  bad_profile: [409, "The profile's file has an error, so the profile cannot be used."],
   cwd_not_found: [400, "The folder does not exist or is not a folder."],
   cwd_not_allowed: [403, "Sessions may not work in this folder."],
   permission_too_wide: [403, "A child may not have more permission than its parent."],

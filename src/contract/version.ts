@@ -1,2 +1,2 @@
 /** Raise it with every change of the contract; otherwise `version.test.ts` fails. */
-export const CONTRACT_VERSION = "1.19.0";
+export const CONTRACT_VERSION = "1.20.0";

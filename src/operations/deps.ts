@@ -1,4 +1,12 @@
-import type { InputOf, Limits, OperationName, OutputOf, Permission, Profile } from "../contract/index.ts";
+import type {
+  InputOf,
+  Limits,
+  OperationName,
+  OutputOf,
+  Permission,
+  Profile,
+  ProfileProblem,
+} from "../contract/index.ts";
 import type { HistoryReader, UserHome } from "../history/port.ts";
 import type { Deps } from "../kernel/deps.ts";
 import type { Call, CallerContext } from "./port.ts";
@@ -6,6 +14,8 @@ import type { Call, CallerContext } from "./port.ts";
 export interface ProfileChoice {
   readonly profiles: readonly Profile[];
   readonly untrusted: readonly { name: string; file: string }[];
+  /** Files that cannot be used, each with the names that are refused because of it. */
+  readonly problems: readonly ProfileProblem[];
 }
 
 /** Limits set by a project's files. `where` has the `file:line` of each limit. */

@@ -278,6 +278,24 @@ describe("profiles and agents", () => {
     write("Ship it elsewhere.");
     assert.equal((await spawn()).code, 2);
   });
+  it("a profile file with an error is named by profiles, doctor and the refusal, with its line", async () => {
+    const own = join(cli.home, "profiles", "tester.md");
+    writeFileSync(own, "---\nname: tester\ndescription: d\ncolour: red\n---\nTest it.\n");
+    const problem = `${own}:4: "colour" is not a key here; did you mean "color"?`;
+    const { out } = await kinfold("profiles");
+    assert.ok(out.includes(`✗ tester: ${problem}`), out);
+    assert.match(out, /^reviewer /m);
+    const doctor = await kinfold("doctor");
+    assert.equal(doctor.code, 1);
+    assert.ok(doctor.out.includes(`✗ profiles: ${problem}`), doctor.out);
+    assert.doesNotMatch(doctor.out, /All is well/);
+    assert.ok((await kinfold("profiles", "show", "tester")).err.includes(problem));
+    const refused = await kinfold("spawn", "--agent", "sim", "--profile", "tester", "hello");
+    assert.equal(refused.code, 2);
+    assert.ok(refused.err.includes(problem), refused.err);
+    assert.equal((await kinfold("spawn", "--agent", "sim", "--profile", "reviewer", "hello")).code, 0);
+    rmSync(own);
+  });
   it("agents are listed with what is missing, and an adapter is only for those that need one", async () => {
     assert.match((await kinfold("agents")).out, /^sim +1\.0\.0 +yes +sim-1 +✓/m);
     assert.match((await kinfold("agents", "add", "gemini")).err, /needs no adapter/);

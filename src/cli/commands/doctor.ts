@@ -4,13 +4,15 @@ import { checkAgents } from "../doctor/agents.ts";
 import { checkDaemon } from "../doctor/daemon.ts";
 import { checkHistory } from "../doctor/history.ts";
 import { checkMachine } from "../doctor/machine.ts";
+import { checkProfiles } from "../doctor/profiles.ts";
 
 export async function run(call: Call): Promise<number> {
   const machine = await checkMachine(call);
   const { checks, connection } = await checkDaemon(call);
   const agents = await checkAgents(call, connection);
   const history = await checkHistory(connection);
-  const all = [...machine, ...checks, ...agents, ...history];
+  const profiles = await checkProfiles(call);
+  const all = [...machine, ...profiles, ...checks, ...agents, ...history];
   const isWell = all.every((check) => check.ok || check.optional);
   if (call.io.json) {
     call.io.answer({ ok: isWell, checks: all });

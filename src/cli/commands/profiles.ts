@@ -7,7 +7,8 @@ import {
   readProjectProfile,
   trustProject,
 } from "../../config/index.ts";
-import type { Profile } from "../../contract/index.ts";
+import type { Profile, ProfileProblem } from "../../contract/index.ts";
+import { fileAndLine } from "../../contract/profile.ts";
 import type { Call } from "../call.ts";
 import { cancelled, type Failure, refused } from "../failure.ts";
 import { gridLines } from "../terminal/grid.ts";
@@ -34,6 +35,8 @@ function list(call: Call, set: ProfileSet): void {
   ]);
   const columns = [{ title: "PROFILE" }, { title: "WHAT FOR", flexible: true }, { title: "FROM" }];
   call.io.lines(gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint }));
+  if (set.problems.length > 0) call.io.line();
+  for (const problem of set.problems) call.io.line(`${call.io.paint("red", "✗")} ${problemWords(problem)}`);
   if (set.untrusted.length === 0) return;
   call.io.line();
   for (const { name, file } of set.untrusted)
@@ -80,6 +83,11 @@ function unknown(set: ProfileSet, name: string | undefined): Failure {
     return refused("untrusted_project", text, ["Read the file, then trust it: kinfold profiles trust"]);
   }
   const all = `Profiles: ${names.join(", ")}`;
+  const problem = name === undefined ? undefined : set.problems.find((each) => each.names.includes(name));
+  if (problem !== undefined) {
+    const next = ["Correct or remove that file, or use another profile.", all];
+    return refused("bad_profile", `The profile cannot be used: ${problemWords(problem)}.`, next);
+  }
   if (name === undefined) return refused("unknown_profile", "The name of the profile is missing.", [all]);
   const close = nearest(name, names).slice(0, 1);
   const next = [...close.map((each) => `Did you mean: ${each}`), all];
@@ -97,8 +105,10 @@ async function trust(call: Call, project: string): Promise<void> {
       : `There are no profile files in ${folder}.`;
     return call.io.answer({ trusted: [] }, text);
   }
-  const files: Profile[] = [];
-  for (const { file } of waiting) files.push(await readProjectProfile(project, file));
+  const { files, problems } = await readWaiting(project, waiting);
+  const wrong = problems.map((problem) => `Not trusted: ${problemWords(problem)}`);
+  if (files.length === 0) throw refused("bad_profile", "None of the files can be used.", wrong);
+  for (const line of wrong) call.io.note(line);
   if (!call.io.json) for (const profile of files) for (const line of summary(profile)) call.io.note(line);
   if (!call.flags.on("yes") && call.io.tty && call.io.stdin.isTTY === true) {
     if (!(await confirm(call, `Trust ${count(files.length, "file")} as they are now?`)))
@@ -107,9 +117,28 @@ async function trust(call: Call, project: string): Promise<void> {
   prepareHome(paths);
   await trustProject(paths.home, project);
   call.io.answer(
-    { trusted: files.map(({ from }) => from) },
+    { trusted: files.map(({ from }) => from), problems },
     `${call.io.tick} ${count(files.length, "profile")} trusted: ${files.map(({ name }) => name).join(", ")}. A changed file must be trusted again.`,
   );
+}
+
+async function readWaiting(
+  project: string,
+  waiting: ProfileSet["untrusted"],
+): Promise<{ files: Profile[]; problems: ProfileProblem[] }> {
+  const files: Profile[] = [];
+  const problems: ProfileProblem[] = [];
+  for (const { file } of waiting) {
+    const read = await readProjectProfile(project, file);
+    if ("profile" in read) files.push(read.profile);
+    else problems.push(read.problem);
+  }
+  return { files, problems };
+}
+
+function problemWords(problem: ProfileProblem): string {
+  const names = problem.names.length === 0 ? "" : `${problem.names.join(", ")}: `;
+  return cleanLine(`${names}${fileAndLine(problem)}: ${problem.text}`);
 }
 
 function summary(profile: Profile): string[] {

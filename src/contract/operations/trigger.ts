@@ -85,6 +85,7 @@ export const TRIGGER = {
       "limit_children",
       "limit_sessions",
       "not_a_child",
+      "bad_profile",
       "key_reused",
       "not_available",
     ],

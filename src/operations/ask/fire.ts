@@ -9,7 +9,7 @@ import type { CallerContext } from "../port.ts";
 import { refuseReopening } from "../session/reopen-limit.ts";
 import { delivered } from "../session/prompt.ts";
 import { isBelow, refuseImported, resolveInScope } from "../access/resolve.ts";
-import { keyOwner, refuseReusedKey } from "../spawn/effective.ts";
+import { keyOwner, refuseBadProfile, refuseReusedKey } from "../spawn/effective.ts";
 import { callerSession, refuseGone, requireKeyReach } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 import { newTrigger } from "../../kernel/callback.ts";
@@ -117,7 +117,8 @@ async function requireReach(
   // A detached session has left its parent's family.
   if (target.id === self.parentId && self.detachedAt === null) return false;
   if (await isBelow(deps.store.read, target, self.id)) return false;
-  const { profiles } = await deps.profiles(target.cwd);
+  const { profiles, problems } = await deps.profiles(target.cwd);
+  if (target.scope === self.scope) refuseBadProfile(target.profile, { problems, known: [] });
   const accepts = profiles.find((each) => each.name === target.profile)?.accepts ?? [];
   if (target.scope === self.scope && accepts.includes(type)) return true;
   throw outOfReach(target, type, accepts);

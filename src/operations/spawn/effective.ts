@@ -7,7 +7,9 @@ import type {
   InputOf,
   Limits,
   Profile,
+  ProfileProblem,
 } from "../../contract/index.ts";
+import { fileAndLine } from "../../contract/profile.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { meterProblem } from "../../domain/budget.ts";
@@ -177,7 +179,7 @@ function refuseUnavailable(deps: OperationDeps, input: StartInput): void {
 }
 
 async function findProfile(deps: OperationDeps, name: string, cwd: string): Promise<Profile> {
-  const { profiles, untrusted } = await deps.profiles(cwd);
+  const { profiles, untrusted, problems } = await deps.profiles(cwd);
   const found = profiles.find((each) => each.name === name);
   if (found !== undefined) return found;
   const blocked = untrusted.find((each) => each.name === name);
@@ -189,10 +191,26 @@ async function findProfile(deps: OperationDeps, name: string, cwd: string): Prom
     );
   }
   const known = profiles.map((each) => each.name);
+  refuseBadProfile(name, { problems, known });
   throw new Refusal(
     "unknown_profile",
     `There is no profile "${name}". Allowed: ${known.join(", ")}. Leave it out, or put the instructions into the prompt.`,
     { profile: name, known },
+  );
+}
+
+/** Refuses a profile whose file has an error. */
+export function refuseBadProfile(
+  name: string,
+  { problems, known }: { problems: readonly ProfileProblem[]; known: readonly string[] },
+): void {
+  const problem = problems.find(({ names }) => names.includes(name));
+  if (problem === undefined) return;
+  const others = known.length === 0 ? "" : `, or name another profile: ${known.join(", ")}`;
+  throw new Refusal(
+    "bad_profile",
+    `The profile "${name}" cannot be used: ${fileAndLine(problem)}: ${problem.text}. Nothing was done. The user can correct or remove that file${others}.`,
+    { profile: name, file: problem.file, line: problem.line, known },
   );
 }
 

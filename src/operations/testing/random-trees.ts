@@ -109,7 +109,7 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     privateFolders: [home],
     rolloutPath: () => path.join(home, "rollout"),
     rolloutFolder: home,
-    profiles: () => ({ profiles, untrusted: [] }),
+    profiles: () => ({ profiles, untrusted: [], problems: [] }),
     projectCeiling: async () => NO_CEILING,
     readers: async () => [],
     userHome: { home: "/nowhere", env: {} },

@@ -118,13 +118,18 @@ describe("session_search, checkpoint and list_models", () => {
     };
     const missing: Agent = { ...agent, installed: false, version: null };
     const profiles = [{ name: "reviewer", description: "Finds bugs.", from: "built in" }];
-    assert.deepEqual(modelsReply({ agents: [agent, missing], profiles }, 0).split("\n"), [
+    const problems = [
+      { names: ["tester"], file: "/somewhere/tester.md", line: 4, text: '"colour" is not a key' },
+    ];
+    assert.deepEqual(modelsReply({ agents: [agent, missing], profiles, problems }, 0).split("\n"), [
       '{"agents":1,"profiles":1,"unread":0}',
       "Agents:",
       "  codex 0.166.0, NOT signed in: only the user can fix this; models gpt-5.5, gpt-5.5-mini (default gpt-5.5)",
       "  codex: not installed (npm install -g @openai/codex)",
       "Profiles:",
       "  reviewer: Finds bugs.",
+      "Profile files that cannot be used; only the user can correct them:",
+      '  tester: /somewhere/tester.md:4: "colour" is not a key',
     ]);
   });
 });

@@ -4,9 +4,11 @@ import type {
   CheckpointOutput,
   InspectOutput,
   Models,
+  ProfileProblem,
   SearchHit,
   SearchOutput,
 } from "../../contract/index.ts";
+import { fileAndLine } from "../../contract/profile.ts";
 import { oneLine } from "../../text/fence.ts";
 import { fenced, newNonce, reply } from "./reply.ts";
 import { duration } from "../../text/quantity.ts";
@@ -109,7 +111,18 @@ export function modelsReply(output: Models, unread: number): string {
     "Agents:",
     ...output.agents.map((agent) => `  ${agentLine(agent)}`),
     ...(profiles.length === 0 ? [] : ["Profiles:", ...profiles]),
+    ...(output.problems.length === 0
+      ? []
+      : [
+          "Profile files that cannot be used; only the user can correct them:",
+          ...output.problems.map(problemLine),
+        ]),
   );
+}
+
+function problemLine(problem: ProfileProblem): string {
+  const names = problem.names.map((name) => oneLine(name, 60)).join(", ");
+  return `  ${names === "" ? "" : `${names}: `}${oneLine(fileAndLine(problem), 300)}: ${oneLine(problem.text, 400)}`;
 }
 
 function agentLine(agent: Agent): string {

@@ -80,7 +80,7 @@ async function begin(options: Parameters<typeof start>[1]): Promise<Running> {
       elsewhere: null,
     })),
     checkpoint: note("checkpoint", () => ({ checkpointId: child.id, sessionId: root.id, constraints: 0 })),
-    models: note("models", () => ({ agents: [], profiles: [] })),
+    models: note("models", () => ({ agents: [], profiles: [], problems: [] })),
   } as unknown as Partial<Operations>;
   const fake = fakeOperations(operations);
   fake.tokens.set("root", root).set("leaf", leaf).set("attached", attached);
