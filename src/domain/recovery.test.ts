@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { type CutTurn, mayResume, recoveryOf } from "./recovery.ts";
+import { type CutTurn, isLoadFailure, mayBeginAfresh, mayResume, recoveryOf } from "./recovery.ts";
 
 const CUT: CutTurn = {
   sessionEnded: false,
@@ -51,4 +51,22 @@ test("a turn goes on after two attempts in which its agent worked, and later onl
     [true, true, true, false, false],
   );
   assert.ok([0, 3, 100].every((attempts) => goesOn(attempts, 0)));
+});
+
+for (const [what, failure, fields, isAfresh] of [
+  ["whose agent has no such session", "no_session", {}, true],
+  ["whose agent cannot load a session", "no_load", {}, false],
+  ["whose load failed otherwise or got no answer", "load_failed", {}, false],
+  ["whose agent could not be started", null, {}, false],
+  ["whose agent had begun to work, and has no such session", "no_session", { attemptsBegun: 1 }, false],
+  ["whose agent had such a session before, and has none", "no_session", { index: 1 }, false],
+] as const) {
+  test(`a cut turn ${what} ${isAfresh ? "begins anew" : "is not prompted again"}`, () => {
+    assert.equal(mayBeginAfresh(failure, { index: 0, attemptsBegun: 0, ...fields }), isAfresh);
+  });
+}
+
+test("only the failures to load a session are load failures", () => {
+  const reasons = ["no_load", "no_session", "load_failed", "fork_failed", "exited", "not_installed"];
+  assert.deepEqual(reasons.filter(isLoadFailure), ["no_load", "no_session", "load_failed"]);
 });

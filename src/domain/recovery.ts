@@ -35,3 +35,24 @@ const ATTEMPTS_MAX = 3;
 export function mayResume(turn: { attemptsBegun: number; toolCalls: number }): boolean {
   return turn.attemptsBegun < ATTEMPTS_MAX || turn.toolCalls === 0;
 }
+
+/** Why an agent's session could not be loaded, as in `OpenFailure` of the drivers. */
+export type LoadFailure = (typeof LOAD_FAILURES)[number];
+
+const LOAD_FAILURES = ["no_load", "no_session", "load_failed"] as const;
+
+export function isLoadFailure(reason: string): reason is LoadFailure {
+  return LOAD_FAILURES.some((each) => each === reason);
+}
+
+/**
+ * Whether a cut turn whose agent could not load its session gets its original prompt in a new session. Only an
+ * agent that keeps a record and has none of this session proves that nothing was done. An agent that keeps
+ * none proves nothing, so its prompt is not sent again.
+ */
+export function mayBeginAfresh(
+  failure: LoadFailure | null,
+  turn: { index: number; attemptsBegun: number },
+): boolean {
+  return failure === "no_session" && turn.index === 0 && turn.attemptsBegun === 0;
+}

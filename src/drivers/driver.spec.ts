@@ -386,10 +386,10 @@ function loadCases(under: () => DriverUnderTest): void {
     assert.deepEqual(await marked(leaseId), []);
   });
 
-  it("a session that cannot be loaded is a result, and leaves nothing running", async () => {
+  it("a session that the agent does not have is a result, and leaves nothing running", async () => {
     const { request, leaseId } = prepare(under().cwd, { load: "sim-00000000-0000-0000-0000-000000000000" });
     const result = await under().driver.open(request);
-    assert.equal(result.ok ? "opened" : result.reason, "load_failed");
+    assert.equal(result.ok ? "opened" : result.reason, "no_session");
     assert.deepEqual(await marked(leaseId), []);
   });
 }

@@ -66,8 +66,10 @@ export type OpenResult =
   | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
 
 /**
- * `unwanted`: the session was stopped before its process started. `load_failed`, `fork_failed`: the process
- * works, but the old conversation could not be loaded or copied.
+ * `unwanted`: the session was stopped before its process started. With the other reasons below, the process
+ * works. `no_load`: the agent declares that it cannot load a session. `no_session`: it can, and answers that
+ * it has no such session. `load_failed`, `fork_failed`: the old conversation could not be loaded or copied for
+ * another reason, or the agent did not answer.
  */
 export type OpenFailure =
   | "not_installed"
@@ -76,6 +78,8 @@ export type OpenFailure =
   | "timeout"
   | "protocol"
   | "not_signed_in"
+  | "no_load"
+  | "no_session"
   | "load_failed"
   | "fork_failed";
 

@@ -102,8 +102,27 @@ describe("an agent that misbehaves at its start", () => {
 
   it("and cannot load sessions is not asked to", async () => {
     const result = await openOdd(`${READY} sleep 600`, { load: "old" });
-    assert.equal(reasonOf(result), "load_failed");
+    assert.equal(reasonOf(result), "no_load");
   });
+
+  for (const [what, code, message, reason] of [
+    ["says in the protocol's code that it has no such session", -32_002, "Resource not found", "no_session"],
+    ["says in words that it has no such session", -32_603, "Session not found: old", "no_session"],
+    ["names no conversation", -32_603, "No conversation found with session ID: old", "no_session"],
+    ["calls the session's id invalid", -32_603, 'Invalid session identifier "old"', "no_session"],
+    ["cannot read the session", -32_603, "Invalid session data: unexpected end of JSON", "load_failed"],
+    ["refuses the load otherwise", -32_603, "Internal error", "load_failed"],
+  ] as const) {
+    it(`and ${what}: ${reason}`, async () => {
+      const error = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code, message } });
+      const capable = '{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}';
+      const result = await openOdd(
+        `read line; echo '{"jsonrpc":"2.0","id":0,"result":${capable}}'; read line; echo '${error}'; sleep 600`,
+        { load: "old" },
+      );
+      assert.equal(reasonOf(result), reason);
+    });
+  }
 
   it("and is not installed says how to install it", async () => {
     const driver = driverOf("no-such-agent", "--acp");

@@ -17,6 +17,27 @@ export function httpStatus(error: unknown): number | null {
   return typeof code === "number" && code >= 400 && code < 600 ? code : null;
 }
 
+/**
+ * Whether an agent's error to a load says that it has no such session. The protocol's code for this is
+ * "resource not found"; some agents say it only in words.
+ */
+export function reportsNoSession(error: unknown): boolean {
+  return fieldsOf(error)["code"] === RESOURCE_NOT_FOUND || NO_SESSION.test(describeError(error));
+}
+
+const RESOURCE_NOT_FOUND = -32002;
+const NO_SESSION = new RegExp(
+  [
+    /\b(?:session|conversation|thread|resource)\b.{0,80}\b(?:not found|does not exist|doesn't exist)\b/,
+    /\b(?:no such|unknown) (?:session|conversation|thread)\b/,
+    /\bno (?:session|conversation|thread|rollout) (?:was )?(?:found|exists)\b/,
+    /\binvalid session (?:id|identifier)\b/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "i",
+);
+
 export function describeExit(exit: AgentExit): string {
   const how = exit.signal === null ? `with code ${exit.code}` : `by ${exit.signal}`;
   const last = exit.stderrTail.split("\n").at(-1) ?? "";

@@ -11,7 +11,7 @@ import { within } from "../process/handle.ts";
 import { type AgentConnection, connect } from "./agent-connection.ts";
 import { type Dialect, plainServers } from "./dialect.ts";
 import type { AcpOptions } from "./driver.ts";
-import { describeError, describeExit } from "./failure.ts";
+import { describeError, describeExit, reportsNoSession } from "./failure.ts";
 import { AcpHandle } from "./handle.ts";
 import { selectMode, selectModel } from "./settings.ts";
 import { fieldsOf, isFields } from "../../text/fields.ts";
@@ -80,7 +80,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
     const steer = steerOf(answer, dialect);
     learn(opening.learned, answer, steer);
     if (request.load !== null && answer.agentCapabilities?.loadSession !== true) {
-      return failed("load_failed", "this agent cannot load an earlier session");
+      return failed("no_load", "this agent cannot load an earlier session");
     }
     const isFork = request.load === null && typeof request.fork === "string";
     if (isFork && !opening.learned.fork)
@@ -119,7 +119,8 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
 async function openProblem(connection: AgentConnection, error: unknown, stage: OpenFailure): Promise<Opened> {
   if (!connection.rpc.signal.aborted) {
     const isAuth = fieldsOf(error)["code"] === AUTH_REQUIRED;
-    return failed(isAuth ? "not_signed_in" : stage, describeError(error));
+    const failure = stage === "load_failed" && reportsNoSession(error) ? "no_session" : stage;
+    return failed(isAuth ? "not_signed_in" : failure, describeError(error));
   }
   const exit = await connection.ended();
   const problem = connection.problem();

@@ -50,7 +50,7 @@ export function createFakeDriver(options: FakeOptions = {}): Driver {
     async open(request): Promise<OpenResult> {
       await options.gate?.({ at: "open", sessionId: request.sessionId, text: null });
       if (request.load !== null && !conversations.has(request.load)) {
-        return { ok: false, reason: "load_failed", message: `there is no fake session ${request.load}` };
+        return { ok: false, reason: "no_session", message: `there is no fake session ${request.load}` };
       }
       const fork = request.load === null && request.fork ? request.fork : null;
       const source = fork === null ? undefined : conversations.get(fork);

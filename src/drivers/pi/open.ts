@@ -34,7 +34,7 @@ async function openSession(process: AgentProcess, opening: Opening): Promise<Ope
   if (!state.ok) return { ok: false, reason: "exited", message: describeExit(await process.exited) };
   const agentSessionId = String(state.data["sessionId"]);
   if (load !== null && agentSessionId !== load) {
-    return { ok: false, reason: "load_failed", message: "pi no longer has this session" };
+    return { ok: false, reason: "no_session", message: "pi no longer has this session" };
   }
   handle = new PiHandle({
     process,

@@ -6,6 +6,7 @@ import { retryWrite } from "../retry-write.ts";
 import { asError } from "../../system/error.ts";
 import type { ProcessIdentity } from "../../system/process.ts";
 import { hasNoTools, ownToolsOf } from "../../domain/permission.ts";
+import { isLoadFailure, type LoadFailure } from "../../domain/recovery.ts";
 import { folderChange } from "../../system/folder.ts";
 
 interface AgentListener {
@@ -19,7 +20,8 @@ export type AgentStart =
   | { readonly ok: true; readonly agent: AgentHandle }
   | {
       readonly ok: false;
-      readonly isLoadFailure: boolean;
+      /** Why the earlier conversation could not be loaded; null if something else failed. */
+      readonly loadFailure: LoadFailure | null;
       /** The session was cancelled or stopped, or its lease was taken over, before the agent began. */
       readonly isUnwanted: boolean;
       readonly reason: string;
@@ -87,7 +89,7 @@ async function identify(
 }
 
 function failed(reason: string): AgentStart & { ok: false } {
-  return { ok: false, isLoadFailure: false, isUnwanted: false, reason };
+  return { ok: false, loadFailure: null, isUnwanted: false, reason };
 }
 
 export const UNWANTED: AgentStart & { ok: false } = {
@@ -103,7 +105,7 @@ function failureOf(deps: EngineDeps, session: SessionRecord, result: OpenResult 
     const fix = how === undefined ? "only the user can fix this" : `to sign in, ${how}`;
     return failed(`not signed in to ${session.agent}; ${fix}`);
   }
-  return { ...failed(message), isLoadFailure: reason === "load_failed" };
+  return { ...failed(message), loadFailure: isLoadFailure(reason) ? reason : null };
 }
 
 async function noteAgent(

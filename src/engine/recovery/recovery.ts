@@ -1,5 +1,5 @@
 import { deliveryIdsIn } from "../../domain/callback.ts";
-import { mayResume, type Recovery, recoveryOf } from "../../domain/recovery.ts";
+import { mayBeginAfresh, mayResume, type Recovery, recoveryOf } from "../../domain/recovery.ts";
 import { appendEntries } from "../../kernel/entry.ts";
 import { withdrawSilence } from "../../kernel/park.ts";
 import { withdrawOf } from "../../kernel/trigger.ts";
@@ -216,16 +216,14 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
 
 /**
  * Loads the agent's session. If the process dies while loading, tries once more, because the agent's session
- * may be intact. If the load fails in the session's first turn and the agent was not seen to work in it,
- * starts that turn afresh.
+ * may be intact. See `mayBeginAfresh` for when the turn begins anew instead.
  */
 async function loadOrBegin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<AgentStart> {
   let started = await loadAgent(runtime, slot);
-  const isPassing = !started.ok && !started.isLoadFailure && !started.isUnwanted;
+  const isPassing = !started.ok && started.loadFailure === null && !started.isUnwanted;
   if (isPassing && !slot.isEnding) started = await loadAgent(runtime, slot);
-  if (started.ok || !started.isLoadFailure || slot.isEnding) return started;
-  const { index, attemptsBegun } = recorder.turn;
-  return index === 0 && attemptsBegun === 0 ? ensureAgent(runtime, slot, recorder) : started;
+  if (started.ok || slot.isEnding) return started;
+  return mayBeginAfresh(started.loadFailure, recorder.turn) ? ensureAgent(runtime, slot, recorder) : started;
 }
 
 /** Returns how many tool calls the agent's own record has for this turn. */

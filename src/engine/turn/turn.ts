@@ -47,7 +47,7 @@ async function startOrLoad(runtime: Runtime, slot: AgentSlot): Promise<AgentStar
   const canLoad = runtime.agents.get(slot.session.agent)?.load === true;
   const load = canLoad ? slot.session.agentSessionId : null;
   const started = await open(runtime, slot, { load, fork: await forkOf(runtime.deps, slot.session) });
-  if (started.ok || !started.isLoadFailure || slot.isEnding) return started;
+  if (started.ok || started.loadFailure === null || slot.isEnding) return started;
   slot.recorder?.notice(
     `the earlier conversation could not be loaded (${oneLine(excerpt(started.reason, REASON_MAX))}); a new one starts`,
   );
