@@ -9,6 +9,8 @@ export const bin = join(root, "node_modules", ".bin");
 
 /** Grace period after a run of tests was asked to end, before it is killed. */
 const END_MS = 10_000;
+/** How much earlier than we the other processes of a terminal may see its interrupt. */
+const TERMINAL_MS = 1_000;
 
 /** Runs a script with the given Node and returns its exit code. Its child processes use the same Node. */
 export async function runNode(node, args, { cwd = root } = {}) {
@@ -17,13 +19,14 @@ export async function runNode(node, args, { cwd = root } = {}) {
 
 /**
  * Runs a script, forwards signals to it, and watches the progress of `tests` if it runs some. Returns the exit
- * code, and as `cut` why the script was ended before it was done, or null.
+ * code; as `cut` why the script was ended before it was done, or null; and as `stoppedAt` when somebody asked
+ * us to end, or null. What fails after that moment says nothing about the tests.
  */
 export function runToEnd(node, args, { tests, cwd = root }) {
   return new Promise((resolve, reject) => {
     const env = { ...environment(node), ...tests?.env };
     const child = spawn(node, args, { cwd, stdio: "inherit", env });
-    let [cut, forced] = [null, undefined];
+    let [cut, stoppedAt, forced] = [null, null, undefined];
     const end = (signal) => {
       child.kill(signal);
       if (tests !== undefined) forced ??= setTimeout(() => child.kill("SIGKILL"), END_MS);
@@ -31,13 +34,16 @@ export function runToEnd(node, args, { tests, cwd = root }) {
     const forward = (signal) => {
       cut ??= `ended by ${signal}`;
       // A terminal sends the interrupt to the whole process group; forwarding it would deliver it twice.
-      if (signal !== "SIGINT" || !process.stdin.isTTY) end(signal);
+      const fromTerminal = signal === "SIGINT" && process.stdin.isTTY;
+      stoppedAt ??= Date.now() - (fromTerminal ? TERMINAL_MS : 0);
+      if (!fromTerminal) end(signal);
     };
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
     for (const signal of signals) process.on(signal, forward);
     const watch = whenStarterGoes(() => {
       if (cut !== null) return;
       cut = "ended because its starter is gone";
+      stoppedAt = Date.now();
       end("SIGTERM");
     });
     const unwatch = tests?.watch((why) => {
@@ -53,7 +59,7 @@ export function runToEnd(node, args, { tests, cwd = root }) {
       clearInterval(watch);
       for (const name of signals) process.off(name, forward);
       if (signal !== null) cut ??= `ended by ${signal}`;
-      resolve({ code: code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1), cut });
+      resolve({ code: code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1), cut, stoppedAt });
     });
   });
 }

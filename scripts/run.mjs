@@ -3,15 +3,19 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { InstallError, install } from "./install.mjs";
 import { bin, root, runNode } from "./run-node.mjs";
+import { readLoadedWords, runLoaded, WordsError } from "./test/run-loaded.mjs";
 import { runSuite } from "./test/run-suite.mjs";
 
 /** Time limits for two idle cores; each is multiplied by the measured slowness of the machine. */
 const TEST_MS = 120_000;
 const LONG_TEST_MS = 20 * 60_000;
 
+const SUITE = { folders: ["src", "test", "scripts"], ending: ".test.ts" };
+
 const COMMANDS = {
   start: (node, words) => runNode(node, [join(root, "src/cli/main.ts"), "up", "--foreground", ...words]),
   test,
+  "test:loaded": testLoaded,
   "test:long": testLong,
   "test:agents": testAgents,
   check,
@@ -42,9 +46,9 @@ async function main() {
   try {
     return await command(await install(root, (text) => console.error(text)), words);
   } catch (error) {
-    if (!(error instanceof InstallError)) throw error;
+    if (!(error instanceof InstallError || error instanceof WordsError)) throw error;
     console.error(error.message);
-    return 1;
+    return error instanceof WordsError ? 2 : 1;
   }
 }
 
@@ -53,7 +57,17 @@ async function main() {
  * to the runner.
  */
 async function test(node, words) {
-  return await testFilesWith(node, words, { folders: ["src", "test", "scripts"], ending: ".test.ts" });
+  return await testFilesWith(node, words, SUITE);
+}
+
+/**
+ * Runs all tests, or the files whose path contains one of the words, beside busy processes (`--load N`) for
+ * some rounds (`--rounds N`), and prints how often each test failed.
+ */
+async function testLoaded(node, words) {
+  const { rest, rounds, load } = readLoadedWords(words);
+  const run = (node, setup) => runLoaded(node, setup, { rounds, load });
+  return await testFilesWith(node, rest, { ...SUITE, run });
 }
 
 /**
@@ -65,7 +79,8 @@ async function testLong(node, words) {
   return await testFilesWith(node, words, kind);
 }
 
-async function testFilesWith(node, words, { folders, ending, concurrency = 3, testMs = TEST_MS }) {
+async function testFilesWith(node, words, kind) {
+  const { folders, ending, concurrency = 3, testMs = TEST_MS, run = runSuite } = kind;
   const { options, names: filters } = sorted(words);
   const files = folders
     .flatMap((folder) => testFiles(join(root, folder), ending))
@@ -76,7 +91,7 @@ async function testFilesWith(node, words, { folders, ending, concurrency = 3, te
     return 1;
   }
   await preparePostgres(node);
-  return await runSuite(node, { root, files, options, concurrency, testMs });
+  return await run(node, { root, files, options, concurrency, testMs });
 }
 
 /** Separates options of the runner (words that begin with a dash) from name filters. */

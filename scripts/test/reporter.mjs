@@ -5,29 +5,36 @@ const TEXT_MAX = 4_000;
 
 /**
  * Writes one JSON line for each test, suite or file that passed or failed: its file, its names from the
- * outermost suite inwards (empty for the file itself), and the error. Skipped and todo tests neither pass nor
- * fail. An empty line for each test that ends shows progress, because Node reports results file by file.
+ * outermost suite inwards (empty for the file itself), when it ended, and the error. Skipped and todo tests
+ * neither pass nor fail. An empty line for each test that ends shows progress, because Node reports results
+ * file by file.
  */
 async function* report(source) {
   const names = new Names();
+  const ends = new Map();
   const errors = new Map();
   for await (const { type, data } of source) {
     if (type === "test:enqueue") names.add(data);
     if (type === "test:stderr") {
       errors.set(data.entryFile, ((errors.get(data.entryFile) ?? "") + data.message).slice(-TEXT_MAX));
     }
-    if (type === "test:complete") yield "\n";
+    if (type === "test:complete") {
+      ends.set(keyOf(data), Date.now());
+      yield "\n";
+    }
     if (type !== "test:pass" && type !== "test:fail") continue;
     if (isSet(data.skip) || isSet(data.todo)) continue;
     const file = data.entryFile ?? data.file;
     const path = names.pathOf(data);
+    const at = ends.get(keyOf(data)) ?? Date.now();
     const kind = path.length === 0 ? "file" : data.details.type;
-    if (type === "test:pass") yield line({ file, path, kind, passed: true });
+    if (type === "test:pass") yield line({ file, path, kind, at, passed: true });
     else {
       const { error } = data.details;
       // The error of a whole file says only that it failed; its standard error says why.
       const text = textOf(error) + (kind === "file" ? `\n${errors.get(file) ?? ""}` : "");
-      yield line({ file, path, kind, passed: false, follows: error.failureType === "subtestsFailed", text });
+      const follows = error.failureType === "subtestsFailed";
+      yield line({ file, path, kind, at, passed: false, follows, text });
     }
   }
 }
@@ -39,20 +46,25 @@ export { report as default };
 class Names {
   #known = new Map();
 
-  add({ entryFile, testId, parentId, name }) {
-    if (entryFile !== undefined) this.#known.set(`${testId} ${entryFile}`, { name, parentId });
+  add(data) {
+    if (data.entryFile !== undefined) this.#known.set(keyOf(data), data);
   }
 
   /** Returns the names from the outermost suite inwards, or nothing for a file and for a hook of a file. */
-  pathOf({ entryFile, testId }) {
+  pathOf(data) {
     const path = [];
-    let at = this.#known.get(`${testId} ${entryFile}`);
-    while (at !== undefined) {
-      path.unshift(at.name);
-      at = this.#known.get(`${at.parentId} ${entryFile}`);
+    let test = this.#known.get(keyOf(data));
+    while (test !== undefined) {
+      path.unshift(test.name);
+      test = this.#known.get(keyOf({ ...test, testId: test.parentId }));
     }
     return path;
   }
+}
+
+/** Tells all tests of a run apart. For Node, a file is a test without `entryFile`. */
+function keyOf({ entryFile, file, testId }) {
+  return entryFile === undefined ? file : `${testId} ${entryFile}`;
 }
 
 function textOf(error) {

@@ -37,11 +37,15 @@ export async function runFiles(node, { root, files, options, concurrency, testMs
     ...options,
     ...files,
   ];
-  const { code, cut } = await runToEnd(node, args, { tests, cwd: base });
+  const { code, cut, stoppedAt } = await runToEnd(node, args, { tests, cwd: base });
   const results = readResults(tests.resultsFile).map((result) => nameResult(result, base, files));
   const left = await tests.clean();
   console.log(`${files.length} test files in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
-  const failures = [...failuresOf(results), ...leftBehind(left)];
+  printLeft(left);
+  const failures = [
+    ...failuresOf(results, stoppedAt ?? Infinity),
+    ...(stoppedAt === null ? leftBehind(left) : []),
+  ];
   if (cut !== null) failures.push({ file: NO_FILE, test: cut, text: "" });
   else if (code !== 0 && failures.length === 0) {
     failures.push({ file: NO_FILE, test: `exit code ${code}, but no test failed`, text: "" });
@@ -80,19 +84,22 @@ function onOneLine(name) {
   return name.replaceAll(/\s+/g, " ").trim();
 }
 
-/** Leaves out the suites that failed only because one of their tests did. */
-function failuresOf(results) {
-  const failed = results.filter(({ passed }) => !passed);
+/** Leaves out the suites that failed only because one of their tests did, and what failed after `untilMs`. */
+function failuresOf(results, untilMs) {
+  const failed = results.filter(({ passed, at }) => !passed && at < untilMs);
   const named = new Set(failed.filter(({ follows }) => !follows).map(({ file }) => file));
   return failed
     .filter(({ file, follows }) => !follows || !named.has(file))
     .map(({ file, test, text }) => ({ file, test, text }));
 }
 
-function leftBehind(left) {
-  if (left.length === 0) return [];
+function printLeft(left) {
+  if (left.length === 0) return;
   console.log("The run left processes behind; they were killed:");
   for (const { file, pid, command } of left) console.log(`  ${pid} ${command} (${file ?? "file unknown"})`);
+}
+
+function leftBehind(left) {
   const byFile = new Map();
   for (const { file, pid, command } of left) {
     byFile.set(file ?? NO_FILE, [...(byFile.get(file ?? NO_FILE) ?? []), `${pid} ${command}`]);

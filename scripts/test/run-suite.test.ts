@@ -1,67 +1,17 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
+import { type Ended, startPlanted } from "./testing/planted.ts";
 
-const RUN = `
-import { runSuite } from ${JSON.stringify(new URL("run-suite.mjs", import.meta.url).href)};
-process.exitCode = await runSuite(process.execPath, JSON.parse(process.argv[1], (key, value) =>
-  key === "slowness" ? () => value : value));
-`;
-
-/** Starts every planted test file. `isFirst()` is true in the first run of a file and false in the second. */
-const HEAD = `
-import { after, describe, it } from "node:test";
-import { spawn } from "node:child_process";
-import { appendFileSync, existsSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
-const seen = basename(process.argv[1]) + ".seen";
-const first = !existsSync(seen);
-writeFileSync(seen, "");
-appendFileSync("runs", basename(process.argv[1]) + "\\n");
-const isFirst = () => first;
-const leave = () => spawn("sleep", ["300"], { detached: true, stdio: "ignore" }).unref();
-`;
-
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  /** The lines at the end that name what failed and what passed only when run again. */
-  readonly named: readonly string[];
-  /** The planted test files in the order in which they ran. */
-  readonly runs: readonly string[];
-}
-
-/** Runs planted test files with the real runner. */
+/** Runs planted test files. `named` has the lines at the end that name what failed, or passed only when run again. */
 async function runPlanted(
   t: TestContext,
   files: Record<string, string>,
-  more: { options?: string[]; limits?: Record<string, number> } = {},
-): Promise<Ended> {
-  const root = mkdtempSync(join(tmpdir(), "kinfold-suite-"));
-  t.after(() => rmSync(root, { recursive: true, force: true }));
-  for (const [name, body] of Object.entries(files)) {
-    writeFileSync(join(root, name), name.endsWith(".test.ts") ? HEAD + body : body);
-  }
-  const tests = Object.keys(files).filter((name) => name.endsWith(".test.ts"));
-  const limits = { graceMs: 100 };
-  const base = { root, files: tests, options: [], concurrency: 2, testMs: 60_000, limits, slowness: 1 };
-  const setup = { ...base, ...more };
-  // Inside a test process, Node would skip all files of an inner run.
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", RUN, JSON.stringify(setup)], { env });
-  const closed = new Promise<number | null>((resolve) => child.on("close", resolve));
-  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
-  if (more.limits === undefined) assert.equal(err, "");
-  const named = out.split("\n").filter((line) => /^(?:passed only when run again|failed): /.test(line));
-  return { code, out, named, runs: readLines(join(root, "runs")) };
-}
-
-function readLines(path: string): string[] {
-  return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
+  setup: { options?: string[]; limits?: Record<string, number> } = {},
+): Promise<Ended & { named: string[] }> {
+  const ended = await startPlanted(t, files, { ...setup, call: "suite.runSuite(node, setup)" }).ended;
+  if (setup.limits === undefined) assert.equal(ended.err, "");
+  const named = ended.out.split("\n").filter((line) => /^(?:passed only when run again|failed): /.test(line));
+  return { ...ended, named };
 }
 
 const PASSES = `it("works", () => {});`;
