@@ -189,6 +189,9 @@ describe("feed", () => {
     assert.equal(running.feed.readers, 1);
     await reader.cancel();
     await running.feed.unread();
+    running.feed.push([sampleEvent(randomUUID(), 1)]);
+    await immediate();
+    assert.deepEqual([running.feed.readers, running.feed.given], [0, 0]);
   });
 
   test("a revoked token closes its stream, and no other", async () => {
