@@ -238,22 +238,23 @@ describe("a connection that breaks", () => {
 
   it("because the write awaited something else than its transaction is reported as a bug", async () => {
     const url = new URL(await server.url());
-    // Run the migrations first: the short deadline below is meant for one write, not for all migrations on a
-    // busy machine.
-    await (await open(url.href)).close();
-    url.searchParams.set("options", "-c idle_in_transaction_session_timeout=100");
+    // The short deadline below is meant for one write, not for the migrations and the tree on a busy machine.
+    const root = await aTree(await open(url.href));
+    const watcher = await client(url.href);
+    const idle = "SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction'";
+    url.searchParams.set("options", "-c idle_in_transaction_session_timeout=500");
     const store = await open(url.href);
-    const root = await aTree(store);
     let runs = 0;
     const stuck = store.write(root.id, async (tx) => {
       runs += 1;
       await tx.sessions.patch(root.id, { title: "stuck" });
-      await new Promise((resolve) => setTimeout(resolve, 400));
+      while ((await watcher.query(idle)).rowCount !== 0);
       await tx.sessions.patch(root.id, { title: "late" });
     });
     await assert.rejects(stuck, /awaited something other than its own transaction/);
     assert.equal(runs, 2);
     assert.equal((await store.read.sessions.byId(root.id))?.title, null);
+    await watcher.end();
   });
 });
 
