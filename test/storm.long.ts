@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { seedsOf } from "../src/testing/seeds.ts";
 import { reportLines } from "./storm/report.ts";
 import { storm } from "./storm/storm.ts";
 import type { StoreKind } from "./storm/world.ts";
@@ -8,15 +9,15 @@ const KILLS = 50;
 const TIMEOUT_MS = 14 * 60_000;
 
 describe("a longer storm", () => {
-  for (const store of ["sqlite", "postgres"] satisfies StoreKind[]) {
-    const seed = Number(process.env["KINFOLD_STORM_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
+  const stores: StoreKind[] = ["sqlite", "postgres"];
+  const runs = seedsOf(import.meta.filename).flatMap((seed) => stores.map((store) => ({ seed, store })));
+  for (const { seed, store } of runs) {
     test(
-      `after fifty kills at random nothing is lost, told twice, stuck or left behind (${store})`,
+      `after fifty kills at random nothing is lost, told twice, stuck or left behind (${store}, seed ${seed})`,
       {
         timeout: TIMEOUT_MS,
       },
       async (t) => {
-        t.diagnostic(`seed ${seed}: KINFOLD_STORM_SEED=${seed} runs it again`);
         const startedAt = performance.now();
         const report = await storm({
           seed,

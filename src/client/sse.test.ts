@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { SseReader } from "./sse.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const STREAM =
   ': open\n\nid: c1\n\nid: c2\r\nevent: event\r\ndata: {"a":1}\r\n\r\ndata: one\ndata: two\n\nid\nevent: reset\rdata:x\r\r: beat\n\n';
@@ -27,7 +28,8 @@ describe("server-sent events", () => {
   });
 
   test("a stream reads the same however it is cut", () => {
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(fc.array(fc.nat(STREAM.length), { maxLength: 12 }), (cuts) => {
         const edges = [0, ...cuts.toSorted((a, b) => a - b), STREAM.length];
         const reader = new SseReader();

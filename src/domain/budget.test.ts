@@ -16,6 +16,7 @@ import {
   reserve,
   workedMs,
 } from "./budget.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const FLOOR = { usd: 0.05, tokens: 1_000 };
 const NONE = { usd: 0, tokens: 0 };
@@ -301,7 +302,8 @@ describe("whatever happens", () => {
   );
 
   it("no reservation is larger than what is left anywhere above, and none is made of nothing", () => {
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(accounts, amounts, amounts, (all, largest, floor) => {
         const answer = reserve(all, { largest, floor });
         for (const unit of ["usd", "tokens"] as const) {
@@ -317,7 +319,8 @@ describe("whatever happens", () => {
   });
 
   it("a turn that may go on holds more than it has used, and never more than its budgets", () => {
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(accounts, amounts, amounts, (all, used, floor) => {
         const answer = extend(all, { used, floor });
         if (!answer.ok) return;
@@ -335,7 +338,8 @@ describe("whatever happens", () => {
       amounts.map((each) => usage({ inputTokens: each.tokens, usd: each.usd })),
       { nil: null },
     );
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(said, said, amounts, fc.boolean(), (reported, metered, held, isCut) => {
         const booked = book({ reported, metered, isUnsent: false, isCut }, held, null);
         for (const each of [reported, metered]) {

@@ -14,6 +14,7 @@ import {
 } from "./callback.ts";
 import type { CallbackContext, CallbackData } from "./callback.ts";
 import { mergeReceipts } from "./receipt.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 test("a completed round reads word for word as specified", () => {
   const { text, notice } = renderCallback(completed, {
@@ -298,7 +299,8 @@ test("delivery ids count only in whole lines", () => {
 });
 
 test("whatever a child writes anywhere, its callback names no file, closes no fence and forges no delivery", () => {
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(hostileData, hostileText, (data, name) => {
       const context = { ...inTouch("n0nce"), stillAtWork: [name], repeated: data.round % 2 === 0 };
       const { text } = renderCallback(data, context);

@@ -12,6 +12,7 @@ import {
   filesNamed,
   filesTouched,
 } from "./inheritance.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const PARENT = 'get_session("aaaaaaaa", view "transcript")';
 const CHILD = 'get_session("cccccccc", view "inherited")';
@@ -362,7 +363,8 @@ describe("whatever a parent holds", () => {
     .map((own) => input(own as Partial<BriefInput>));
 
   const hold = (check: (text: string, of: BriefInput) => void): void => {
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(anyInput, (of) => {
         const brief = briefOf(of);
         if (brief !== null) check(brief.text, of);

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { Carrier, MessageKind } from "../contract/index.ts";
 import { type Landing, landingOf, isWork, type TakenMessage } from "./landing.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const BY_PROMPT: TakenMessage = {
   kind: "prompt",
@@ -82,7 +83,8 @@ test("nothing has landed without an answer, work begun or a record, and no infor
     inRecord: fc.option(fc.boolean()),
     isStopped: fc.boolean(),
   });
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(anyMessage, (message) => {
       const fate = landingOf(message);
       const hasEvidence = message.reach === "answered" || message.hasBegun || message.inRecord === true;

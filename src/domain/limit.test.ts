@@ -3,6 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { Limits } from "../contract/index.ts";
 import { type SpawnFacts, spawnLimit } from "./limit.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const LIMITS = Limits.parse({});
 const ROOM: SpawnFacts = {
@@ -44,7 +45,8 @@ test("a spawn is refused if and only if a limit is reached", () => {
     spawnsLastMinute: fc.nat(25),
     spawnsEver: fc.nat(600),
   });
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(facts, (each) => {
       const isOver =
         each.parentDepth >= 5 ||

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { type CutTurn, isLoadFailure, mayBeginAfresh, mayResume, recoveryOf } from "./recovery.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const CUT: CutTurn = {
   sessionEnded: false,
@@ -32,7 +33,8 @@ test("neither what somebody stopped nor work outside a prompt is ever resumed", 
     canLoad: fc.boolean(),
     kind: fc.constantFrom("prompt", "autonomous"),
   });
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(anyTurn, (turn) => {
       const recovery = recoveryOf(turn);
       const isResumed = recovery === "load" || recovery === "restart";

@@ -10,6 +10,7 @@ import {
   statusOf,
   type TurnSaid,
 } from "./session.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const OVER: RoundFacts = {
   ended: false,
@@ -62,7 +63,8 @@ for (const [what, facts] of Object.entries<Partial<RoundFacts>>({
 }
 
 test("a round has completed if and only if none of its reasons to stay open holds", () => {
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(anyFacts, (facts) => {
       const reasons = [
         !facts.roundOpen,
@@ -80,7 +82,8 @@ test("a round has completed if and only if none of its reasons to stay open hold
 });
 
 test("a reason to stay open is never overruled by another one going away", () => {
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(anyFacts, (facts) => {
       if (!roundHasCompleted(facts)) return;
       for (const more of [{ turnRunning: true }, { openMessages: 1 }, { awaitedChildren: 1 }]) {
@@ -91,7 +94,8 @@ test("a reason to stay open is never overruled by another one going away", () =>
 });
 
 test("every session has exactly one status, and one that waits says on what", () => {
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(anyFacts, (facts) => {
       const { status, waiting } = statusOf(facts);
       assert.equal(status === "waiting", waiting !== null);

@@ -13,6 +13,7 @@ import {
   type SlotEvent,
   turnOf,
 } from "./slot.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 type TestSlot = Slot<string, string>;
 type TestEvent = SlotEvent<string, string>;
@@ -246,7 +247,8 @@ test("the first limit that a turn reaches is the one that it fails with", () => 
 
 test("whatever happens, a slot that ends leaves once, and only without a turn", () => {
   const types = Object.keys(EVENTS) as TestEvent["type"][];
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(fc.array(fc.constantFrom(...types), { maxLength: 60 }), (sequence) => {
       let slot: TestSlot = newSlot("turn");
       const effects: SlotEffect[] = [];

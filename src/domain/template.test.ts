@@ -3,6 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { renderTemplate, templateProblem } from "./template.ts";
 import type { TemplateContext } from "./template.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 test("a template renders fields, conditions and eq, and escapes no HTML", () => {
   const template =
@@ -101,7 +102,8 @@ test("no template throws", () => {
       "|",
     ),
   );
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
       const template = parts.join("");
       const problem = templateProblem(template);

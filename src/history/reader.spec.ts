@@ -6,9 +6,10 @@ import { join, relative } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { EntryAuthor, EntryBody, EntryKind } from "../contract/index.ts";
 import { type FamilyMember, familyOf } from "./state/family.ts";
-import { hostile, mutated, random } from "./testing/mutation.ts";
+import { hostile, mutated } from "./testing/mutation.ts";
 import type { FoundSession, HistoryEntry, HistoryReader, Problem, ReadBatch, ReadState } from "./port.ts";
 import { systemProbe } from "../system/process-probe.ts";
+import { randomFrom } from "../testing/seeds.ts";
 
 export interface ReaderUnderTest {
   readonly reader: HistoryReader;
@@ -124,7 +125,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
         const whole = await readAll(reader, found);
         const place = await fresh();
         const torn: FoundSession = { ...found, path: join(place, relative(root, found.path)), root: place };
-        for (const cuts of cutsOf(bytes, found.path)) {
+        for (const cuts of cutsOf(bytes, relative(root, found.path))) {
           const reading = await readGrowing(reader, { torn, bytes, cuts });
           assert.deepEqual(withoutPlace(reading), withoutPlace(whole), `${torn.path} cut at ${cuts.join()}`);
         }
@@ -132,7 +133,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
     });
 
     it("no content of a line makes the reader throw, and the rest is read", async () => {
-      const next = random(name.length);
+      const next = randomFrom(name.length);
       const place = await fresh();
       const others = await readFamily(reader, place);
       for (const found of (await discoverAll(reader, place)).filter(isLines)) {
@@ -312,7 +313,7 @@ function checkEntry(entry: HistoryEntry): void {
  * Returns lists of offsets at which a file is cut. Each list has one cut, except the last, which has many.
  */
 function cutsOf(bytes: Buffer, seed: string): number[][] {
-  const next = random(seed.length * 31 + bytes.length);
+  const next = randomFrom(seed.length * 31 + bytes.length);
   const anywhere = Array.from({ length: 12 }, () => [Math.floor(next() * bytes.length)]);
   const newlines = [...bytes.entries()].filter(([, byte]) => byte === 10).map(([index]) => index);
   const around = newlines

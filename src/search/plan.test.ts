@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { fitsWords, indexedWords } from "./expression.ts";
 import { DRAFT, type EntrySearch, findEntries, type SearchRow, type SearchSource } from "./plan.ts";
 import { parseQuery } from "./query.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const NOW = 1_790_000_000_000;
 
@@ -70,7 +71,8 @@ describe("the plan of a search", () => {
       }),
       { maxLength: 900, size: "max" },
     );
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(said, fc.integer({ min: 1, max: 50 }), async (all, limit) => {
         const numbered = all.map((one, n) => ({ ...one, text: `${one.text} ${n}` }));
         const source = sourceOf(numbered);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { parseQuery, type SearchQuery, type Term } from "./query.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const NOW = new Date(2026, 2, 31, 14, 30).getTime();
 
@@ -128,7 +129,8 @@ describe("a query", () => {
       fc.string({ unit: "binary", maxLength: 120 }),
       fc.array(fc.constantFrom(...signs), { maxLength: 40 }).map((parts) => parts.join("")),
     );
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(texts, (text) => {
         const parsed = parseQuery(text, NOW);
         if (!parsed.isOk) return assert.match(parsed.problem, /\S.*\.$/s);

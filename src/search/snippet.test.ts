@@ -6,6 +6,7 @@ import { nearestWords } from "./near.ts";
 import { scoreOf, weightsOf } from "./rank.ts";
 import { snippetOf } from "./snippet.ts";
 import { searchedText, wordsOf } from "./words.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const term = (text: string, isPrefix = false) => ({ words: wordsOf(text), isPrefix });
 
@@ -32,7 +33,8 @@ describe("a term is found", () => {
   test("where the index finds it, in a text of any kind", () => {
     const words = fc.constantFrom("token", "to", "Tok", "x", "é", "日本", "…", "_", "-", " ", "9");
     const texts = fc.array(words, { maxLength: 30 }).map((parts) => parts.join(""));
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(texts, texts, fc.boolean(), (text, of, isPrefix) => {
         const wanted = wordsOf(of);
         if (wanted.length === 0) return;
@@ -71,7 +73,8 @@ describe("a snippet", () => {
   });
 
   test("of any text has marks inside it and no half character", () => {
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(fc.string({ unit: "binary", maxLength: 600 }), fc.nat(20), (text, at) => {
         const [word] = wordsOf(text).slice(at);
         const snippet = snippetOf(text, word === undefined ? [] : [{ words: [word], isPrefix: false }]);

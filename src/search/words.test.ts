@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { spansOf, wordsOf } from "./words.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 describe("words", () => {
   const SAME: readonly (readonly [text: string, words: string])[] = [
@@ -35,7 +36,8 @@ describe("words", () => {
   });
 
   test("are the same with their places as without, and found again in what they make", () => {
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {
         const words = wordsOf(text);
         assert.deepEqual(
@@ -49,7 +51,8 @@ describe("words", () => {
   });
 
   test("hold nothing that a database could read as its own", () => {
-    fc.assert(
+    checkProperty(
+      import.meta.filename,
       fc.property(fc.string({ unit: "binary", maxLength: 100 }), (text) => {
         for (const word of wordsOf(text))
           assert.match(word, /^[0-9a-z\u0080-\ud7ff\uf900-\uffff\u{10000}-\u{effff}]+$/u);

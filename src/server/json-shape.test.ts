@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { isWithinShape, JSON_DEPTH_MAX, JSON_ITEMS_MAX, JsonShape } from "./body.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 const keys = (count: number): string =>
@@ -19,7 +20,8 @@ test("signs within a string, also behind escapes, are neither levels nor items",
 });
 
 test("it makes no difference where the bytes are cut", () => {
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 1, max: 9 }), (text, length) => {
       const deep = `${"[".repeat(JSON_DEPTH_MAX - 2)}${text}`;
       const bytes = Buffer.from(deep);

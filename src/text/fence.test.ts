@@ -15,6 +15,7 @@ import { subagentReply } from "../server/mcp/subagent.ts";
 import { waitReply } from "../server/mcp/wait.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { byteLength, bytes, count, duration, tokens } from "./quantity.ts";
+import { checkProperty } from "../testing/seeds.ts";
 
 test("a field is one line, trimmed, without control characters or terminal sequences", () => {
   assert.equal(oneLine("  a\r\nb\tc\u0000d \u001b[31mred\u001b[0m  "), "a b cd red");
@@ -131,7 +132,8 @@ test("tokens are told in two figures", () => {
 });
 
 test("a field of any text is one harmless line no longer than asked", () => {
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(anyText, fc.integer({ min: 1, max: 200 }), (text, max) => {
       const line = oneLine(text, max);
       assert.ok(Array.from(line).length <= max);
@@ -143,7 +145,8 @@ test("a field of any text is one harmless line no longer than asked", () => {
 });
 
 test("a fence around any text opens and closes once, and holds no path, delivery or control character", () => {
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(anyText, fc.integer({ min: 1, max: 300 }), (text, bytesMax) => {
       const fenced = fence(text, "n1", bytesMax);
       const lines = fenced.text.split("\n");
@@ -187,7 +190,8 @@ const anyText = fc
   .map((parts) => parts.join(""));
 
 test("the beginning of any text is the longest that fits", () => {
-  fc.assert(
+  checkProperty(
+    import.meta.filename,
     fc.property(fc.string({ unit: "grapheme" }), fc.nat(40), (text, max) => {
       for (const [first, size] of [
         [firstBytes(text, max), byteLength],

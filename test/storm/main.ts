@@ -1,5 +1,6 @@
 // npm run storm -- --seed N --kills N [--store sqlite|postgres] [--minutes N] [--keep folder]
 import { parseArgs } from "node:util";
+import { checkedSeed, newSeed } from "../../src/testing/seeds.ts";
 import { printReport } from "./report.ts";
 import { storm } from "./storm.ts";
 import type { StoreKind } from "./world.ts";
@@ -15,7 +16,7 @@ const { values } = parseArgs({
 });
 const stores: StoreKind[] =
   values.store === "sqlite" || values.store === "postgres" ? [values.store] : ["sqlite", "postgres"];
-const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32));
+const seed = values.seed === undefined ? newSeed() : checkedSeed(values.seed);
 const kills = Number(values.kills);
 const end = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end.abort());

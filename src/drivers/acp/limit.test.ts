@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { randomFrom } from "../../testing/seeds.ts";
 import { limitedUntil, type LimitSeen, limitSeen } from "./limit.ts";
 
 const at = (text: string): number => new Date(text).getTime();
@@ -97,7 +98,7 @@ describe("a vendor's usage limit", () => {
   });
 
   it("ends never in the past and never beyond a month, and no text makes it throw", () => {
-    const random = generator(7);
+    const random = randomFrom(7);
     for (let round = 0; round < 3_000; round += 1) {
       const now = 1_700_000_000_000 + Math.floor(random() * 3e11);
       const count = 1 + Math.floor(random() * 9);
@@ -152,12 +153,3 @@ const PIECES = [
   "()[]{}|\\^$",
   "",
 ];
-
-/** Seeded, so that every run uses the same numbers. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
-}

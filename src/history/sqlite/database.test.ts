@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { random } from "../testing/mutation.ts";
 import { type Database, openDatabase } from "./database.ts";
+import { randomFrom } from "../../testing/seeds.ts";
 
 const writer = fileURLToPath(new URL("testing/writer.ts", import.meta.url));
 
@@ -76,7 +76,7 @@ describe("another program's database", () => {
   for (const pageBytes of [512, 4096, 65_536]) {
     it(`with pages of ${pageBytes} bytes gives every value as SQLite does`, async () => {
       const path = await fresh();
-      const next = random(pageBytes);
+      const next = randomFrom(pageBytes);
       const sql = new DatabaseSync(path);
       sql.exec(`PRAGMA page_size=${pageBytes};
         CREATE TABLE "t" (\`id\` TEXT PRIMARY KEY, /* , */ group_id text NOT NULL, n INTEGER, r REAL DEFAULT (1+2), b BLOB, data TEXT,
@@ -209,7 +209,7 @@ describe("another program's database", () => {
       sql.exec(`INSERT INTO t VALUES ('${"a".repeat(index * 9)}', 'g')`);
     sql.close();
     const bytes = await fs.readFile(path);
-    const next = random(7);
+    const next = randomFrom(7);
     for (let round = 0; round < 150; round += 1) {
       const broken = Buffer.from(bytes);
       for (let count = 0; count < 1 + round / 20; count += 1) {

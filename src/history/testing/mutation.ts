@@ -1,14 +1,3 @@
-/** Returns the same numbers for the same seed, so that a failure can be reproduced. */
-export function random(seed: number): () => number {
-  let state = (seed * 2654435761) >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
 type Next = () => number;
 
 /** Damages a few lines of a file, each in one of many ways. */

@@ -18,6 +18,7 @@ import {
   someTrees,
   type World,
 } from "../testing/random-trees.ts";
+import { checkProperty } from "../../testing/seeds.ts";
 
 const RUNS = Number(process.env["KINFOLD_TEST_RUNS"] ?? 12);
 let world: World;
@@ -92,7 +93,8 @@ const run = (name: OperationName, caller: Parameters<World["ask"]>[1], input: ob
 
 describe("a session's token, over random trees", () => {
   it("opens its own family, finds and lists its scope, and sees nothing beyond that", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, async (plan) => {
         const nodes = await plant(world, plan);
         for (const by of nodes.filter((each) => !each.isEnded)) {
@@ -113,7 +115,8 @@ describe("a session's token, over random trees", () => {
   });
 
   it("acts only below itself; whatever is refused has changed nothing", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, async (plan) => {
         const nodes = await plant(world, plan);
         const roots = [...new Set(nodes.map((node) => node.rootId))];
@@ -138,7 +141,8 @@ describe("a session's token, over random trees", () => {
   });
 
   it("is refused nothing that is within its reach", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, fc.nat(), async (plan, seed) => {
         const nodes = (await plant(world, plan)).filter((each) => !each.isEnded);
         const pairs = nodes.flatMap((by) => nodes.map((to) => ({ by, to })));
@@ -156,7 +160,8 @@ describe("a session's token, over random trees", () => {
   });
 
   it("of a session that has ended does nothing at all", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, async (plan) => {
         const nodes = await plant(world, plan);
         for (const by of nodes.filter((each) => each.isEnded)) {
@@ -171,7 +176,8 @@ describe("a session's token, over random trees", () => {
   });
 
   it("reaches nothing that is a person's alone, by whatever way it comes", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, async (plan) => {
         const nodes = await plant(world, plan);
         const roots = [...new Set(nodes.map((node) => node.rootId))];
@@ -191,7 +197,8 @@ describe("a session's token, over random trees", () => {
   });
 
   it("means only sessions of its own family by a name", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, async (plan) => {
         const nodes = await plant(world, plan);
         for (const by of nodes.filter((each) => !each.isEnded)) {
@@ -273,7 +280,8 @@ describe("an API key, over random trees", () => {
   });
 
   it("does what its stored rights and scope cover, and nothing else", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, someKey, async (plan, key) => {
         const nodes = await plant(world, plan);
         const { secret } = await world.ask("createToken", PERSON, { name: "ci", roots: ["/"], ...key });
@@ -297,7 +305,8 @@ describe("an API key, over random trees", () => {
   });
 
   it("lists, finds and is asked nothing outside its scope, nor told its names", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, fc.constantFrom(...SCOPES), async (plan, scope) => {
         const nodes = await plant(world, plan);
         const { secret } = await world.ask("createToken", PERSON, { name: "ci", can: ["read"], scope });

@@ -13,6 +13,7 @@ import { subagentReply } from "../../server/mcp/subagent.ts";
 import { waitReply } from "../../server/mcp/wait.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import { openWorld, PERSON, type World } from "../testing/random-trees.ts";
+import { checkProperty } from "../../testing/seeds.ts";
 
 const RUNS = Number(process.env["KINFOLD_TEST_RUNS"] ?? 40);
 /** The id of a real message to the reader: the most dangerous id to forge. */
@@ -161,7 +162,7 @@ async function end(child: SessionRecord, outcome: Outcome, text: string): Promis
 }
 
 const check = (run: (text: string) => Promise<void>): Promise<void> =>
-  Promise.resolve(fc.assert(fc.asyncProperty(hostile, run), { numRuns: RUNS }));
+  checkProperty(import.meta.filename, fc.asyncProperty(hostile, run), { numRuns: RUNS });
 
 async function ask<N extends OperationName>(name: N, caller: Caller, input: AskOf<N>): Promise<OutputOf<N>> {
   return world.ask(name, caller, input);

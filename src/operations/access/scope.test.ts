@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { OperationName } from "../../contract/index.ts";
 import { type Node, openWorld, plant, someTrees, type World } from "../testing/random-trees.ts";
 import { sees, visibleFrom } from "../../domain/permission.ts";
+import { checkProperty } from "../../testing/seeds.ts";
 
 const RUNS = Number(process.env["KINFOLD_TEST_RUNS"] ?? 12);
 /** The random trees also use the scope `default`, which is not configured and so is isolated. */
@@ -31,7 +32,8 @@ const isSeen = (by: Node, to: Node): boolean => sees(visibleFrom(by.scope, SCOPE
 
 describe("scopes, over random trees", () => {
   it("a session finds and lists its own scope, and a shared one all that are shared, and nothing else", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, async (plan) => {
         const nodes = await plant(world, plan);
         for (const by of nodes.filter((each) => !each.isEnded)) {
@@ -54,7 +56,8 @@ describe("scopes, over random trees", () => {
   });
 
   it("no listing and no search of everything crosses a scope", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, async (plan) => {
         const nodes = await plant(world, plan);
         const scopes = new Map<string, string>();
@@ -82,7 +85,8 @@ describe("scopes, over random trees", () => {
   });
 
   it("a child is of its parent's scope, whoever spawns it", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(someTrees, async (plan) => {
         const nodes = await plant(world, plan);
         for (const { id, parent } of nodes) {

@@ -15,6 +15,7 @@ import {
   type World,
 } from "../testing/random-trees.ts";
 import { withheldFrom } from "../../domain/permission.ts";
+import { checkProperty } from "../../testing/seeds.ts";
 
 const RUNS = Number(process.env["KINFOLD_TEST_RUNS"] ?? 60);
 let world: World;
@@ -35,7 +36,8 @@ const EXPECTED = new Set([
 
 describe("a child, by every way it can be started", () => {
   it("is never allowed more than its parent: mode, folder, tools, scope and budget", async () => {
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(
         somethingWanted,
         fc.array(fc.tuple(fc.nat(5), somethingWanted), { minLength: 1, maxLength: 6 }),

@@ -5,6 +5,7 @@ import type { EntryBody } from "../../contract/index.ts";
 import { parseQuery } from "../../search/query.ts";
 import type { EntryFound, EntrySearch, SessionRecord, Store } from "../port/store.ts";
 import { aChild, aSession } from "../testing/sample.ts";
+import { checkProperty } from "../../testing/seeds.ts";
 
 const NOW = 1_790_000_000_000;
 const DAY = 86_400_000;
@@ -403,7 +404,8 @@ export function searchRules(fresh: () => Promise<Store>): void {
         .array(fc.constantFrom(..."\"'()*-:^+~&|!\\<>@#$%{}[];,. aNEARORAND\u0000日é\ue000\ud800".split("")))
         .map((signs) => signs.join("")),
     );
-    await fc.assert(
+    await checkProperty(
+      import.meta.filename,
       fc.asyncProperty(texts, async (text) => {
         await store.write(a.rootId, (tx) =>
           tx.entries.append(a.id, [

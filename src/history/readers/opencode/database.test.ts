@@ -7,12 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { mutated, random } from "../../testing/mutation.ts";
+import { mutated } from "../../testing/mutation.ts";
 import type { Problem } from "../../port.ts";
 import { systemProbe } from "../../../system/process-probe.ts";
 import { readAll } from "../../reader.spec.ts";
 import { opencode } from "./index.ts";
 import { families, layRecorded, layTree, type ReadOne, readRoot, SCHEMA, Writer } from "./testing/session.ts";
+import { randomFrom } from "../../../testing/seeds.ts";
 
 const writerFile = fileURLToPath(new URL("../../sqlite/testing/writer.ts", import.meta.url));
 
@@ -282,7 +283,7 @@ describe("OpenCode's database with invalid content", () => {
   });
 
   it("no content of a row makes the reader throw", async () => {
-    const next = random(11);
+    const next = randomFrom(11);
     for (let round = 0; round < 20; round += 1) {
       const root = await fresh();
       const writer = layRecorded(join(root, "opencode.db"));
