@@ -8,6 +8,12 @@ import { setTimeout as delay } from "node:timers/promises";
 const NODE_MAJOR_MIN = 24;
 const LOCK_AGE_MAX_MS = 30 * 60_000;
 const HALF_MADE_LOCK_MS = 10_000;
+/** Pauses before `npm ci` runs again, because a registry or a proxy that stutters has often recovered by then. */
+const PAUSES_MS = [5_000, 15_000, 30_000];
+/** Codes of npm that no repetition mends: the lockfile, this machine or the access to the registry is wrong. */
+const PERMANENT = /^npm (?:error|ERR!) code (?:EUSAGE|EJSONPARSE|ENOSPC|EACCES|EROFS|E401|E404)\b/m;
+/** How much of npm's last output is kept to find its code. */
+const KEPT_CHARS = 8_192;
 
 /** The package that contains a Node binary, per platform. */
 const NODE_PACKAGES = {
@@ -23,9 +29,10 @@ export class InstallError extends Error {}
 
 /**
  * Installs what is missing and returns the path of the Node to run everything with. Several processes may
- * call it at once on one checkout: one installs, the others wait.
+ * call it at once on one checkout: one installs, the others wait. A failed download is repeated after each of
+ * `pausesMs`.
  */
-export async function install(root, say) {
+export async function install(root, say, { pausesMs = PAUSES_MS } = {}) {
   const ready = installed(root);
   if (ready !== null) return ready;
   return await underLock(join(root, ".install.lock"), say, async () => {
@@ -33,7 +40,7 @@ export async function install(root, say) {
     if (done !== null) return done;
     if (!adoptable(root)) {
       say("Installing dependencies (npm ci). This happens once and takes about a minute.");
-      await npmCi(root);
+      await npmCi(root, say, pausesMs);
     }
     const node = chooseNode(root);
     writeFileSync(stampPath(root), JSON.stringify({ lock: lockHash(root), node: relative(root, node) }));
@@ -90,29 +97,53 @@ function bundledNode(root) {
   return spawnSync(path, ["--version"], { stdio: "ignore" }).status === 0 ? path : null;
 }
 
-async function npmCi(root) {
+async function npmCi(root, say, pausesMs) {
+  for (let tries = 1; ; tries += 1) {
+    const failure = await runNpmCi(root);
+    if (failure === null) return;
+    const pauseMs = failure.isPermanent ? undefined : pausesMs[tries - 1];
+    if (pauseMs === undefined) {
+      const times = tries === 1 ? "" : ` ${tries} times`;
+      throw new InstallError(
+        `npm ci failed${times} (${failure.how}); see its output above.\n` +
+          "It needs access to the npm registry. Behind a proxy or a mirror, run `npm config set registry <url>` and try again.",
+      );
+    }
+    const next = `try ${tries + 1} of ${pausesMs.length + 1}`;
+    say(`npm ci failed (${failure.how}). Trying again in ${Math.ceil(pauseMs / 1000)} s (${next}).`);
+    await delay(pauseMs);
+  }
+}
+
+/** Returns null, or how npm failed and whether another try is useless. */
+async function runNpmCi(root) {
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
   // If npm started us, runs that npm with its Node; otherwise runs the npm on the PATH. Does not look for npm
   // in `node_modules`, because `npm ci` is about to delete that folder.
   const own = npm !== undefined && /^npm(-cli)?\.c?js$/.test(basename(npm)) && existsSync(npm);
   const [command, words] = own ? [node ?? process.execPath, [npm, ...args]] : ["npm", args];
-  const code = await new Promise((done) => {
+  return await new Promise((done, fail) => {
     const child = spawn(command, words, {
       cwd: root,
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", "inherit", "pipe"],
       shell: !own && process.platform === "win32",
     });
-    child.on("error", () => done(127));
-    child.on("exit", (status, signal) => done(signal === null ? status : 1));
-  });
-  if (code === 127) throw new InstallError("npm was not found. Install Node with npm and try again.");
-  if (code !== 0) {
-    throw new InstallError(
-      `npm ci failed (exit ${code}); see its output above.\n` +
-        "It needs access to the npm registry. Behind a proxy or a mirror, run `npm config set registry <url>` and try again.",
+    let said = "";
+    child.stderr.on("data", (chunk) => {
+      process.stderr.write(chunk);
+      said = (said + chunk).slice(-KEPT_CHARS);
+    });
+    child.on("error", () =>
+      fail(new InstallError("npm was not found. Install Node with npm and try again.")),
     );
-  }
+    child.on("close", (code, signal) => {
+      if (code === 0) return done(null);
+      // Somebody ended npm, or the machine has no memory left; starting it again would be wrong.
+      if (signal !== null) return done({ how: signal, isPermanent: true });
+      done({ how: `exit ${code}`, isPermanent: PERMANENT.test(said) });
+    });
+  });
 }
 
 async function underLock(path, say, work) {

@@ -13,7 +13,13 @@ after(() => made.forEach((root) => rmSync(root, { recursive: true, force: true }
 const NPM = `
 const fs = require("node:fs"), path = require("node:path");
 fs.appendFileSync("asked", process.argv.slice(2).join(" ") + "\\n");
-if (fs.existsSync("broken")) process.exit(7);
+const failures = fs.existsSync("broken") ? JSON.parse(fs.readFileSync("broken", "utf8")) : [];
+if (failures.length > 0) {
+  fs.writeFileSync("broken", JSON.stringify(failures.slice(1)));
+  if (failures[0] === "killed") process.kill(process.pid, "SIGKILL");
+  console.error("npm error code " + failures[0]);
+  process.exit(7);
+}
 fs.rmSync("node_modules", { recursive: true, force: true });
 setTimeout(() => {
   fs.mkdirSync("node_modules/.bin", { recursive: true });
@@ -26,7 +32,7 @@ setTimeout(() => {
 
 const RUN = `
 import { install } from "./scripts/install.mjs";
-console.log(await install(process.cwd(), (text) => console.error(text)));
+console.log(await install(process.cwd(), (text) => console.error(text), { pausesMs: [1, 1, 1] }));
 `;
 
 function checkout(): string {
@@ -55,8 +61,9 @@ interface Ended {
   readonly err: string;
 }
 
-function run(root: string): Promise<Ended> {
-  const env = { ...process.env, npm_execpath: join(root, "npm-cli.js"), npm_node_execpath: process.execPath };
+function run(root: string, more: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  const npm = { npm_execpath: join(root, "npm-cli.js"), npm_node_execpath: process.execPath };
+  const env = { ...process.env, ...npm, ...more };
   const child = spawn(process.execPath, ["run.mjs"], { cwd: root, env });
   let [out, err] = ["", ""];
   child.stdout.on("data", (chunk: Buffer) => void (out += chunk.toString()));
@@ -117,13 +124,60 @@ it("the lock of an installer that died is taken over", async () => {
   assert.equal(asked(root).length, 1);
 });
 
-it("a failed installation says what to do, and the next one starts from scratch", async () => {
+/** Makes the next calls of npm fail, each with one of these codes. */
+function breakNpm(root: string, codes: readonly string[]): void {
+  writeFileSync(join(root, "broken"), JSON.stringify(codes));
+}
+
+it("a failed installation says how often it tried and what to do, and the next one starts from scratch", async () => {
   const root = checkout();
-  writeFileSync(join(root, "broken"), "");
+  breakNpm(
+    root,
+    Array.from({ length: 4 }, () => "ECONNRESET"),
+  );
   const failed = await run(root);
   assert.notEqual(failed.code, 0);
-  assert.match(failed.err, /npm ci failed \(exit 7\)/);
+  assert.match(failed.err, /npm ci failed 4 times \(exit 7\)[^]*npm config set registry/);
+  assert.equal(asked(root).length, 4);
   assert.ok(!existsSync(join(root, ".install.lock")));
-  rmSync(join(root, "broken"));
   assert.equal((await run(root)).code, 0);
+  assert.equal(asked(root).length, 5);
+});
+
+for (const failures of [1, 2, 3]) {
+  it(`a download that fails ${failures} of 4 times is repeated until it succeeds`, async () => {
+    const root = checkout();
+    breakNpm(
+      root,
+      Array.from({ length: failures }, () => "ECONNRESET"),
+    );
+    const { code, out, err } = await run(root);
+    assert.equal(code, 0, err);
+    assert.equal(out, join(root, "node_modules/.bin/node"));
+    assert.equal(asked(root).length, failures + 1);
+    assert.match(err, new RegExp(`Trying again in 1 s \\(try ${failures + 1} of 4\\)`));
+  });
+}
+
+for (const [what, code] of [
+  ["a lockfile that does not match", "EUSAGE"],
+  ["a full disk", "ENOSPC"],
+  ["an npm that somebody ended", "killed"],
+] as const) {
+  it(`${what} is not tried again`, async () => {
+    const root = checkout();
+    breakNpm(root, [code]);
+    const failed = await run(root);
+    assert.notEqual(failed.code, 0);
+    assert.match(failed.err, /npm ci failed \((?:exit 7|SIGKILL)\)/);
+    assert.equal(asked(root).length, 1);
+  });
+}
+
+it("an npm that is not there is reported at once", async () => {
+  const root = checkout();
+  const { code, err } = await run(root, { PATH: root, npm_execpath: undefined });
+  assert.notEqual(code, 0);
+  assert.match(err, /npm was not found/);
+  assert.doesNotMatch(err, /Trying again/);
 });
