@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { Moment } from "../src/kernel/deps.ts";
 import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { type Client, type DaemonSetup, TestHome } from "./support/daemon.ts";
 import { allQuiet, callbacksTo, childNamed } from "./support/family.ts";
@@ -26,8 +27,8 @@ class LedgerHome extends TestHome {
   }
 
   /** Starts the daemon, and gives the agent the pid that its step `cut` kills. */
-  async startToBeCut(): Promise<Client> {
-    const client = await this.start();
+  async startToBeCut(crashAt: Moment | undefined): Promise<Client> {
+    const client = await this.start(crashAt === undefined ? {} : { crashAt: { moment: crashAt, count: 2 } });
     writeFileSync(path.join(this.#folder, "daemon.pid"), String(this.pid));
     return client;
   }
@@ -46,9 +47,18 @@ interface Told {
   readonly child: Awaited<ReturnType<typeof childNamed>>;
 }
 
-/** Lets a child carry out the steps, one of which kills the daemon, and tells what is left after a restart. */
-async function cutAndRestart(home: LedgerHome, steps: readonly string[]): Promise<Told> {
-  const client = await home.startToBeCut();
+interface Cut {
+  /** How the agent loads a session. */
+  readonly habit: string;
+  /** What the child is told to do. Its step `cut` kills the daemon. */
+  readonly steps: readonly string[];
+  /** The daemon kills itself when the child's turn reaches this moment. The parent's turn has reached it once. */
+  readonly crashAt?: Moment;
+}
+
+/** Lets a child work until the daemon dies, restarts the daemon, and returns what is left. */
+async function cutAndRestart(home: LedgerHome, { steps, crashAt }: Cut): Promise<Told> {
+  const client = await home.startToBeCut(crashAt);
   const parent = { agent: "sim", name: "boss", prompt: "sim> say ready", permission: "full" } as const;
   const { session } = await client.create({ ...parent, cwd: home.work });
   await allQuiet(client, session.id);
@@ -63,15 +73,11 @@ async function cutAndRestart(home: LedgerHome, steps: readonly string[]): Promis
 }
 
 function stories(setup: () => Promise<DaemonSetup>): void {
-  const story = (
-    name: string,
-    { habit, steps }: { habit: string; steps: readonly string[] },
-    check: (told: Told) => Promise<void>,
-  ): void => {
+  const story = (name: string, cut: Cut, check: (told: Told) => Promise<void>): void => {
     test(name, async () => {
-      const home = new LedgerHome(await setup(), habit);
+      const home = new LedgerHome(await setup(), cut.habit);
       try {
-        await check(await cutAndRestart(home, steps));
+        await check(await cutAndRestart(home, cut));
       } finally {
         await home.close();
       }
@@ -97,6 +103,19 @@ function stories(setup: () => Promise<DaemonSetup>): void {
       assert.equal(child.outcome, "interrupted");
       const [callback] = await callbacksTo(client, parentId);
       assert.match(callback?.text ?? "", /It is unknown whether the agent received this prompt/);
+    },
+  );
+
+  story(
+    "an agent that has no such session, killed when its first call was stored, is not prompted again",
+    {
+      habit: "forgets",
+      steps: ["call pay-the-invoice", "pay once", "say Paid."],
+      crashAt: "work.reported",
+    },
+    async ({ home, child }) => {
+      assert.ok(home.ledger.length <= 1, "the kill may have come before the work");
+      assert.equal(child.outcome, "interrupted");
     },
   );
 

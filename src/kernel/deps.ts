@@ -22,6 +22,7 @@ export const MOMENTS = [
   "agent.started",
   "agent.identified",
   "prompt.sent",
+  "work.reported",
   "entries.appended",
   "outcome.received",
   "settle.committed",

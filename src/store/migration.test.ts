@@ -14,7 +14,9 @@ import { openPostgres } from "./postgres/open.ts";
 import { numbered, type Sql } from "./sql.ts";
 import { openSqlite } from "./sqlite/open.ts";
 import { sessions } from "./tables/session.ts";
-import { aSession } from "./testing/sample.ts";
+import type { Table } from "./table.ts";
+import { turns } from "./tables/turn.ts";
+import { aSession, aTurn } from "./testing/sample.ts";
 import { testPostgres } from "./testing/test-postgres.ts";
 
 /** A store as an older Kinfold left it. */
@@ -90,17 +92,21 @@ async function oldPostgres(name: string): Promise<Old> {
   };
 }
 
-/** Inserts a session into a table that may lack some of today's columns. */
-async function addSession(old: Old, session: SessionRecord): Promise<void> {
-  const { text, params } = sessions.insert([session]);
+/** Inserts a record into a table that may lack some of today's columns. */
+async function addRow<R extends object>(old: Old, table: Table<R>, record: R): Promise<void> {
+  const { text, params } = table.insert([record]);
   const names = /\(([^)]*)\)/.exec(text)?.[1]?.split(", ") ?? [];
-  const had = await old.columns("sessions");
+  const had = await old.columns(table.name);
   const kept = names.flatMap((name, at) => (had.has(name) ? [{ name, value: params[at] ?? null }] : []));
-  await old.run({ text: "INSERT INTO trees (root_id) VALUES (?)", params: [session.rootId] });
   await old.run({
-    text: `INSERT INTO sessions (${kept.map(({ name }) => name).join(", ")}) VALUES (${kept.map(() => "?").join(", ")})`,
+    text: `INSERT INTO ${table.name} (${kept.map(({ name }) => name).join(", ")}) VALUES (${kept.map(() => "?").join(", ")})`,
     params: kept.map(({ value }) => value),
   });
+}
+
+async function addSession(old: Old, session: SessionRecord): Promise<void> {
+  await old.run({ text: "INSERT INTO trees (root_id) VALUES (?)", params: [session.rootId] });
+  await addRow(old, sessions, session);
 }
 
 for (const [kind, make] of Object.entries({ sqlite: oldSqlite, postgres: oldPostgres })) {
@@ -124,6 +130,23 @@ for (const [kind, make] of Object.entries({ sqlite: oldSqlite, postgres: oldPost
       const [first] = timed;
       await store.write(first!.id, (tx) => tx.sessions.patch(first!.id, { effective }));
       assert.deepEqual(await store.read.sessions.timedTrees("local"), [timed[1]!.id]);
+    });
+
+    it("of a turn that was left running has only its entries as signs of work", async () => {
+      const old = await make("signs-of-work");
+      const root = aSession();
+      const { receipt: _none, ...turn } = { ...aTurn(root.id), rootId: root.id, index: 0 };
+      await addSession(old, root);
+      await addRow(old, turns, turn);
+      const store = await old.open();
+      opened.push(store);
+      const row = (await store.read.turns.byId(turn.id))!;
+      assert.equal(await store.read.drafts.hasBegun(row), false);
+      const said = { turnId: turn.id, author: "agent", kind: "text", body: { text: "hm" } } as const;
+      await store.write(root.id, async (tx) => {
+        await tx.entries.append(root.id, [{ ...said, isSubagent: false, at: 1 }]);
+      });
+      assert.equal(await store.read.drafts.hasBegun(row), true);
     });
   });
 }

@@ -16,7 +16,7 @@ const TABLES = [checkpoints, drafts, entries, events, leases, messages, sessions
 
 /** Names of columns that hold ids, numbers, times, paths, or words from a fixed set. */
 const OURS =
-  /^(?:id|idx|hash|key|key_caller|key_hash|callback_key|.*_(?:id|at|from|to|count|ms|time|index|until)|seq|xid|at|fence|pid|boot|node|round|position|attempt|attempts_begun|blocked|depth|reserved_(?:tokens|usd)|kind|type|status|author|carrier|delivery|sender_kind|origin|source|scope|outcome|held|end_reason|on_parent_end|agent|profile|model|cwd|ceiling)$/;
+  /^(?:id|idx|hash|key|key_caller|key_hash|callback_key|.*_(?:id|at|from|to|count|ms|time|index|until)|seq|xid|at|fence|pid|boot|node|round|position|attempt|attempts_begun|(?:reported|served)_attempt|blocked|depth|reserved_(?:tokens|usd)|kind|type|status|author|carrier|delivery|sender_kind|origin|source|scope|outcome|held|end_reason|on_parent_end|agent|profile|model|cwd|ceiling)$/;
 
 /**
  * `draft.ts` redacts these columns itself, and only if a draft does not arrive already redacted. The

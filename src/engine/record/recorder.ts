@@ -4,15 +4,13 @@ import { most } from "../../domain/budget.ts";
 import { deliveryIdsIn } from "../../domain/callback.ts";
 import { emptySeen, observe, type Seen } from "../../domain/receipt.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
-import { land } from "../../kernel/admit.ts";
-import { appendEntries } from "../../kernel/entry.ts";
-import { keepCompactions } from "../turn/checkpoints.ts";
-import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
-import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
+import { type Batch, writeBatch } from "./batch.ts";
+import { type DraftStep, OpenMessage } from "./draft.ts";
+import type { NewEntry, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { MessageFile } from "./message-file.ts";
 import { fenceOf } from "../agent/process-lease.ts";
-import { activityOf, cleanEntries, entryOfUpdate } from "./update-entry.ts";
+import { activityOf, cleanEntries, entryOfUpdate, isPassedOn, isWorking } from "./update-entry.ts";
 import { shownReport } from "../../domain/session.ts";
 
 /** A message that is complete within this time gets no draft. */
@@ -22,13 +20,6 @@ const FLUSH_MS = 50;
 const FLUSH_ENTRIES_MAX = 64;
 const FLUSH_CHARS_MAX = 256 * 1024;
 const RETRY_MS = 1_000;
-
-export interface Batch {
-  readonly entries: readonly NewEntry[];
-  /** Delivery ids found in results of our tools. The agent has received the messages with these ids. */
-  readonly landed: readonly string[];
-  readonly draft: DraftStep | null;
-}
 
 /**
  * Records a turn in the store: updates become entries and are written in batches; fragments are published
@@ -70,6 +61,8 @@ export class Recorder {
   #timer: NodeJS.Timeout | null = null;
   #dueAt = 0;
   #writing: Promise<unknown> = Promise.resolve();
+  /** Whether the row of the turn says that the agent has begun to work in this attempt. */
+  #sign: "none" | "unwritten" | "written" = "none";
   #isRefused = false;
   #isLast = false;
   #isLost = false;
@@ -86,7 +79,7 @@ export class Recorder {
     this.retrying = update.kind === "retrying" ? update : null;
     if (update.kind === "retrying") return;
     this.recorded += 1;
-    if (this.isPrompted && isWorking(update)) this.hasBegun = true;
+    if (isWorking(update)) this.noteWork();
     this.#activity = activityOf(update) ?? this.#activity;
     if (update.kind === "fragment") {
       this.#grow(update.what, update.text);
@@ -102,6 +95,20 @@ export class Recorder {
     else this.#note(update);
     const isDue = this.#entries.length >= FLUSH_ENTRIES_MAX || isPassedOn(update);
     this.#flushSoon(isDue ? 0 : FLUSH_MS);
+  }
+
+  /** Records that the agent works on its prompt. The first sign of it in an attempt is written at once. */
+  noteWork(): void {
+    if (!this.isPrompted) return;
+    this.hasBegun = true;
+    if (this.#sign !== "none") return;
+    this.#sign = "unwritten";
+    if (!this.#isLost && !this.#isLast) this.#writeNow();
+  }
+
+  /** Resolves when the first sign of work is in the store, or its write has failed and will be retried. */
+  async begun(): Promise<void> {
+    if (this.#sign === "unwritten") await this.#writing;
   }
 
   #note(update: Parameters<typeof entryOfUpdate>[0]): void {
@@ -201,8 +208,7 @@ export class Recorder {
   async written(): Promise<void> {
     for (let before = -1; this.#entries.length > 0 && this.#entries.length !== before && !this.#isLast;) {
       before = this.#entries.length;
-      this.#writing = this.#writing.then(() => this.#flush(FLUSH_ENTRIES_MAX));
-      await this.#writing;
+      await this.#writeNow();
     }
   }
 
@@ -274,7 +280,8 @@ export class Recorder {
 
   /** Returns the draft's next change, or null. The draft waits until one write takes all pending entries. */
   #draftStep(entries: readonly NewEntry[]): DraftStep | null {
-    const open = this.#open;
+    // The first sign of work comes before the first draft is due.
+    const open = this.#sign === "unwritten" && !this.#isLast ? null : this.#open;
     const isDue = open !== null && performance.now() - this.#draftedAt >= open.writeEveryMs;
     if (isDue && entries.length === this.#entries.length) {
       const upTo = open.text.length;
@@ -308,19 +315,28 @@ export class Recorder {
     this.#dueAt = dueAt;
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      this.#writing = this.#writing.then(() => this.#flush(FLUSH_ENTRIES_MAX));
+      void this.#writeNow();
     }, waitMs);
+  }
+
+  /** Flushes as soon as the running write has ended. */
+  #writeNow(): Promise<unknown> {
+    this.#writing = this.#writing.then(() => this.#flush(FLUSH_ENTRIES_MAX));
+    return this.#writing;
   }
 
   async #flush(entriesMax: number): Promise<void> {
     await this.#prepared(entriesMax);
     const batch = this.#pending(entriesMax);
-    if ((batch.entries.length === 0 && batch.draft === null) || this.#isLost) return;
-    const { rootId, sessionId, id, fence } = this.turn;
+    const isEmpty = batch.entries.length === 0 && batch.draft === null;
+    const isSign = this.#sign === "unwritten";
+    if ((isEmpty && !isSign) || this.#isLost) return;
+    const { rootId, sessionId, id, fence, attempt } = this.turn;
+    const patch = { toolUseCount: this.toolUseCount, ...(isSign ? { reportedAttempt: attempt } : {}) };
     try {
       const written = await this.#deps.store.write(rootId, fenceOf(this.turn), async (tx) => {
         const now = this.#deps.now();
-        if (!(await tx.turns.patchRunning(id, fence, { toolUseCount: this.toolUseCount }))) return false;
+        if (!(await tx.turns.patchRunning(id, fence, patch))) return false;
         await writeBatch(tx, this.turn, { batch, now });
         const evidence = {
           state: "working",
@@ -332,8 +348,10 @@ export class Recorder {
         return true;
       });
       this.#isRefused = false;
+      if (isSign) this.#sign = "written";
       this.#drop(batch);
-      this.#deps.reached("entries.appended");
+      if (isSign) this.#deps.reached("work.reported");
+      if (!isEmpty) this.#deps.reached("entries.appended");
       if (written !== true) this.#lose();
       else if (this.#entries.length > 0) this.#flushSoon(0);
       else this.#draftSoon();
@@ -365,32 +383,3 @@ export class Recorder {
     this.#onLost();
   }
 }
-
-export async function writeBatch(
-  tx: Tx,
-  turn: TurnRecord,
-  { batch, now }: { batch: Batch; now: number },
-): Promise<void> {
-  const appended = await appendEntries(tx, turn.sessionId, batch.entries);
-  await keepCompactions(tx, turn, appended);
-  if (batch.draft !== null) await writeDraft(tx, turn, { step: batch.draft, now });
-  for (const id of batch.landed) {
-    const message = await tx.messages.byDeliveryId(turn.sessionId, id);
-    if (message !== null && message.status === "taken") await land(tx, message, now);
-  }
-}
-
-/** Whether this update shows that the agent is working on its prompt. */
-function isWorking({ kind }: AgentUpdate): boolean {
-  return kind !== "usage" && kind !== "notice" && kind !== "compaction";
-}
-
-/**
- * Whether the update is a tool call that may spawn a child. The entries that the child inherits must be in
- * the store before the spawn.
- */
-function isPassedOn(update: AgentUpdate): boolean {
-  return update.kind === "toolCall" && PASSES_ON.has(update.tool);
-}
-
-const PASSES_ON: ReadonlySet<string> = new Set(["spawn_session", "create_session", "subagent"]);

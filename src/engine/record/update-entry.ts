@@ -91,3 +91,18 @@ export function activityOf(update: AgentUpdate): string | null {
 }
 
 const DOING_CHARS_MAX = 2_000;
+
+/** Whether this update shows that the agent is working on its prompt. */
+export function isWorking({ kind }: AgentUpdate): boolean {
+  return kind !== "usage" && kind !== "notice" && kind !== "compaction";
+}
+
+/**
+ * Whether the update is a tool call that may spawn a child. The entries that the child inherits must be in
+ * the store before the spawn.
+ */
+export function isPassedOn(update: AgentUpdate): boolean {
+  return update.kind === "toolCall" && PASSES_ON.has(update.tool);
+}
+
+const PASSES_ON: ReadonlySet<string> = new Set(["spawn_session", "create_session", "subagent"]);

@@ -26,6 +26,9 @@ export async function answerRequest(
   slot: AgentSlot,
   request: AgentRequest,
 ): Promise<AgentAnswer> {
+  // A request is a sign of work. What the agent does once it is answered must not be done again after a crash.
+  slot.recorder?.noteWork();
+  await slot.recorder?.begun();
   if (request.kind === "permission" && request.ours) return { kind: "allow" };
   const decided = byMode(slot.session, request);
   if (decided !== null) return noted(slot, request, decided);

@@ -253,6 +253,8 @@ export function newTurn(
     boot: store.boot,
     attempt: 1,
     attemptsBegun: 0,
+    reportedAttempt: 0,
+    servedAttempt: 0,
     attemptFrom: session.entryCount,
     startedAt: now(),
     settledAt: null,

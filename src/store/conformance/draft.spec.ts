@@ -77,6 +77,17 @@ export function draftRules(fresh: Fresh): void {
     assert.equal(await isBegun(2), true);
   });
 
+  it("an agent has begun to work in an attempt once it has reported or called something in it", async () => {
+    const { store, root, turn } = await begun(fresh);
+    for (const sign of ["reportedAttempt", "servedAttempt"] as const) {
+      await store.write(root.id, (tx) => tx.turns.patchRunning(turn.id, turn.fence, { [sign]: 2 }));
+      const row = (await store.read.turns.byId(turn.id))!;
+      const isBegun = (attempt: number) => store.read.drafts.hasBegun({ ...row, attempt });
+      assert.deepEqual([await isBegun(2), await isBegun(3)], [true, false]);
+      await store.write(root.id, (tx) => tx.turns.patchRunning(turn.id, turn.fence, { [sign]: 0 }));
+    }
+  });
+
   it("a search finds a draft where its session may be seen, and its entry once it has ended", async () => {
     const { store, root, turn } = await begun(fresh);
     const find = async (query: string, visible: "all" | string[] = "all"): Promise<readonly EntryHit[]> => {

@@ -23,10 +23,15 @@ export interface DraftReads {
   /** Returns the draft as the entry it will become: marked `open`, with the index it would get now. */
   ofSession(sessionId: string): Promise<EntryRecord | null>;
   /**
-   * Returns whether the agent has begun to work in the turn's current attempt: the agent or one of its tools
-   * has written an entry, or the agent has a draft.
+   * Returns whether the agent has begun to work in the turn's current attempt: it reported something, a tool
+   * call of it was served, the agent or one of its tools has written an entry, or the agent has a draft.
    */
-  hasBegun(turn: Pick<TurnRecord, "id" | "sessionId" | "attemptFrom">): Promise<boolean>;
+  hasBegun(
+    turn: Pick<
+      TurnRecord,
+      "id" | "sessionId" | "attempt" | "attemptFrom" | "reportedAttempt" | "servedAttempt"
+    >,
+  ): Promise<boolean>;
 }
 
 export interface DraftWrites {

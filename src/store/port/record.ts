@@ -133,6 +133,10 @@ export const TURN = {
   attemptsBegun: number(),
   /** How many entries the session had when this attempt began. */
   attemptFrom: number(),
+  /** The last attempt in which the agent reported work on its prompt; 0 if none. Written by the recorder. */
+  reportedAttempt: number(),
+  /** The last attempt in which a tool call of the agent was served; 0 if none. Written by the operations. */
+  servedAttempt: number(),
   description: prose(),
   startedAt: number(),
   settledAt: maybe(number()),

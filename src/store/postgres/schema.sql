@@ -329,6 +329,8 @@ CREATE TABLE turns (
   estimated smallint NOT NULL DEFAULT 0,
   attempt_from bigint NOT NULL DEFAULT 0,
   attempts_begun bigint NOT NULL DEFAULT 0,
+  reported_attempt bigint NOT NULL DEFAULT 0,
+  served_attempt bigint NOT NULL DEFAULT 0,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
 );

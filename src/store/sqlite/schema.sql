@@ -381,7 +381,7 @@ CREATE TABLE turns (
   blocked INTEGER NOT NULL,
   stop_by TEXT,
   stop_note TEXT
-, reserved_tokens INTEGER, reserved_usd REAL, estimated INTEGER NOT NULL DEFAULT 0, attempt_from INTEGER NOT NULL DEFAULT 0, attempts_begun INTEGER NOT NULL DEFAULT 0) STRICT;
+, reserved_tokens INTEGER, reserved_usd REAL, estimated INTEGER NOT NULL DEFAULT 0, attempt_from INTEGER NOT NULL DEFAULT 0, attempts_begun INTEGER NOT NULL DEFAULT 0, reported_attempt INTEGER NOT NULL DEFAULT 0, served_attempt INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX turns_root ON turns (root_id);
 

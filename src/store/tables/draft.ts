@@ -14,7 +14,8 @@ export function draftReads(q: Query): DraftReads {
         FROM drafts d JOIN sessions s ON s.id = d.session_id WHERE d.session_id = ${sessionId}`);
       return row === null ? null : openEntry(drafts.record(row.slice(1)), valueOf(row[0], number()));
     },
-    async hasBegun({ id, sessionId, attemptFrom }) {
+    async hasBegun({ id, sessionId, attempt, attemptFrom, reportedAttempt, servedAttempt }) {
+      if (Math.max(reportedAttempt, servedAttempt) >= attempt) return true;
       const row = await q.get(sql`SELECT 1 FROM drafts WHERE session_id = ${sessionId} AND turn_id = ${id}
         UNION ALL SELECT 1 FROM entries WHERE session_id = ${sessionId} AND idx >= ${attemptFrom}
           AND turn_id = ${id} AND author IN ('agent', 'tool') LIMIT 1`);

@@ -102,6 +102,8 @@ export function aTurn(
     fence: 1,
     attempt: 1,
     attemptsBegun: 0,
+    reportedAttempt: 0,
+    servedAttempt: 0,
     attemptFrom: 0,
     description: "a turn",
     startedAt: 1_790_000_000_000,
