@@ -1,6 +1,7 @@
 // Plain JavaScript for Node 20: `npm start` and `npm test` start here, on a clone where nothing is installed.
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
+import { keepReached, readChangedWords } from "./changed.mjs";
 import { InstallError, install } from "./install.mjs";
 import { bin, root, runNode } from "./run-node.mjs";
 import { readLoadedWords, runLoaded, WordsError } from "./test/run-loaded.mjs";
@@ -53,8 +54,9 @@ async function main() {
 }
 
 /**
- * Runs all tests, or the files whose path contains one of the words. Words that begin with a dash are passed
- * to the runner.
+ * Runs all tests, or the files whose path contains one of the words. With `--changed`, runs only the files
+ * that the changes since `main` (or `--base REV`) can reach. Other words that begin with a dash are passed to
+ * the runner.
  */
 async function test(node, words) {
   return await testFilesWith(node, words, SUITE);
@@ -81,11 +83,14 @@ async function testLong(node, words) {
 
 async function testFilesWith(node, words, kind) {
   const { folders, ending, concurrency = 3, testMs = TEST_MS, run = runSuite } = kind;
-  const { options, names: filters } = sorted(words);
-  const files = folders
+  const { base, rest } = readChangedWords(words);
+  const { options, names: filters } = sorted(rest);
+  const named = folders
     .flatMap((folder) => testFiles(join(root, folder), ending))
     .map((file) => relative(root, file))
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+  const files = keepReached(node, { root, base, files: named });
+  if (base !== null && files.length === 0) return 0;
   if (files.length === 0) {
     console.error(`No test file (*${ending}) has ${filters.join(" or ")} in its path.`);
     return 1;
