@@ -11,10 +11,10 @@ import {
   statSync,
   symlinkSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { keptPort } from "../../system/testing/kept-port.ts";
 
 export interface TestPostgres {
   /** Returns the address of an empty store: an unused schema. */
@@ -41,7 +41,7 @@ export async function testPostgres(): Promise<TestPostgres> {
   if (user !== null) chownSync(folder, user.uid, user.gid);
   const native = reachable(await binaries(), folder, user);
   await initialise(native, folder, user);
-  const port = await freePort();
+  const port = await keptPort();
   const { shell, started } = hold(native, { folder, port, user });
   let pid = await started();
   let schemas = 0;
@@ -170,12 +170,15 @@ const SETTINGS = [
   "unix_socket_directories=",
 ];
 
+/** What the script below says of the server that it has started. */
+const PID = /pid (\d+)\./;
+
 /** A shell script that starts the server, restarts it per line of input, and stops it when input ends. */
 const HOLD = `trap '' INT TERM HUP
 start() { "$0" "$@" & server=$!; echo "pid $server." >&2; }
 start "$@"; while read -r line; do start "$@"; done; kill -INT $server; wait $server; rm -rf "$HELD"`;
 
-/** `started()` resolves to the server's pid when the server is ready. Call it once per start. */
+/** `started()` resolves to the server's pid when the server is ready. Call it in the same tick as the start. */
 function hold(
   native: string,
   at: { folder: string; port: number; user: User | null },
@@ -198,15 +201,15 @@ function hold(
     onSaid();
   });
   const started = async (): Promise<number> => {
+    // What an earlier server has said is not about this one.
+    said = "";
     await new Promise<void>((resolve, reject) => {
       shell.once("error", reject);
       shell.once("exit", () => reject(new Error(`PostgreSQL did not start: ${said}`)));
-      onSaid = () => said.includes("ready to accept connections") && resolve();
+      onSaid = () => said.includes("ready to accept connections") && PID.test(said) && resolve();
       onSaid();
     });
-    const pid = Number(/pid (\d+)\./.exec(said)?.[1]);
-    said = "";
-    return pid;
+    return Number(PID.exec(said)?.[1]);
   };
   shell.unref();
   return { shell, started };
@@ -241,13 +244,4 @@ function kill(pid: number): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port is free");
-  return address.port;
 }
