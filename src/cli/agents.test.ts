@@ -1,20 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import type { Check } from "./doctor/check.ts";
 import { CliHome } from "./testing/process.ts";
 
 const cli = new CliHome();
-const person = mkdtempSync(join(tmpdir(), "kinfold-person-"));
-const bin = join(person, "bin");
+const bin = join(cli.person, "bin");
 /** The environment of a machine that has only what a test puts on it. npm is not on its PATH. */
-const env = { HOME: person, PATH: bin, OPENAI_API_KEY: "", CODEX_API_KEY: "", CODEX_HOME: "" };
-after(() => {
-  cli.remove();
-  rmSync(person, { recursive: true, force: true });
-});
+const env = { PATH: bin, OPENAI_API_KEY: "", CODEX_API_KEY: "", CODEX_HOME: "" };
+after(() => cli.remove());
 mkdirSync(bin);
 
 const put = (file: string, text: string, mode = 0o644): void => {
@@ -42,7 +37,7 @@ describe("doctor, without a daemon", () => {
     put(join(adapter, "dist/index.js"), "");
     put(join(adapter, "package.json"), JSON.stringify({ version: "2.6.0" }));
     assert.deepEqual(words(await checked("codex")), ["7.8.9: not signed in", "run: codex login"]);
-    put(join(person, ".codex/auth.json"), "{}");
+    put(join(cli.person, ".codex/auth.json"), "{}");
     assert.deepEqual(words(await checked("codex")), [
       `7.8.9, signed in, ${join(bin, "codex")} through Kinfold's adapter 2.6.0`,
       null,
@@ -68,13 +63,13 @@ describe("doctor, without a daemon", () => {
     assert.match(bare.advice ?? "", /^kinfold agents add claude, or set agent/);
     rmSync(program);
     put(join(cli.home, "kinfold.yaml"), "agent: codex\n");
-    rmSync(join(person, ".codex"), { recursive: true });
+    rmSync(join(cli.person, ".codex"), { recursive: true });
     const { code, out } = await cli.run(["doctor"], { env });
     assert.notEqual(code, 0);
     assert.match(out, /default agent.*codex 7\.8\.9: not signed in/);
     assert.match(out, /run: codex login, or set agent/);
     assert.doesNotMatch(out, /All is well/);
-    put(join(person, ".codex/auth.json"), "{}");
+    put(join(cli.person, ".codex/auth.json"), "{}");
     assert.equal((await checked("default agent"))?.ok, true);
   });
 });

@@ -25,7 +25,7 @@ it("a home that another user wrote into is neither served nor trusted for an add
   for (const name of ["daemon.json", "token"]) chmodSync(join(cli.home, name), 0o666);
   chmodSync(cli.home, 0o777);
   try {
-    for (const args of [["ls"], ["up"], ["run", "hello"]]) {
+    for (const args of [["ls"], ["up", "--port", "0"], ["run", "hello"]]) {
       const { code, err } = await cli.run(args);
       assert.equal(code, 2, args.join(" "));
       assert.match(err, /token: other users could have written it \(mode 666/);

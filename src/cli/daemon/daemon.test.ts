@@ -1,33 +1,46 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { connect } from "../../client/index.ts";
 import { readDaemonFile } from "../../config/daemon-file.ts";
-import { CliHome, MAIN } from "../testing/process.ts";
+import { pathsIn } from "../../config/paths.ts";
 import { isAlive } from "../../system/proc.ts";
+import { keptPort } from "../../system/testing/kept-port.ts";
+import { CliHome, MAIN, type Ran } from "../testing/process.ts";
+import { readToken } from "./home.ts";
 
 const cli = new CliHome();
 const daemonFile = join(cli.home, "daemon.json");
 
-async function json(args: readonly string[]): Promise<Record<string, never>> {
-  const { out } = await cli.run([...args, "--json"]);
-  return JSON.parse(out) as Record<string, never>;
+async function sessionNames(): Promise<(string | null)[]> {
+  const { out } = await cli.run(["ls", "--all", "--json"]);
+  return (JSON.parse(out) as { sessions: { name: string | null }[] }).sessions.map(({ name }) => name);
 }
 
 /** Collects the output lines of a command that keeps running; a test awaits a line by its text. */
 class Lines {
   readonly #seen: string[] = [];
   readonly #wanted = new Map<string, () => void>();
+  readonly #ended: Promise<never>;
 
   constructor(child: ReturnType<CliHome["start"]>) {
-    createInterface({ input: child.stdout! }).on("line", (line) => {
+    const lines = createInterface({ input: child.stdout! });
+    lines.on("line", (line) => {
       this.#seen.push(line);
       for (const [words, found] of this.#wanted) if (line.includes(words)) found();
     });
+    const ended = Promise.withResolvers<never>();
+    lines.once("close", () => ended.reject(new Error(`the command ended after: ${this.#seen.join("\n")}`)));
+    this.#ended = ended.promise;
+    // The end is an error only while a test awaits a line.
+    this.#ended.catch((error: unknown) => error);
   }
 
   has(words: string): boolean {
@@ -35,7 +48,8 @@ class Lines {
   }
 
   async until(words: string): Promise<void> {
-    if (!this.has(words)) await new Promise<void>((resolve) => this.#wanted.set(words, resolve));
+    const found = new Promise<void>((resolve) => this.#wanted.set(words, resolve));
+    if (!this.has(words)) await Promise.race([found, this.#ended]);
   }
 }
 
@@ -56,7 +70,7 @@ after(async () => {
 describe("the daemon, started and stopped by the CLI", () => {
   it("is started once: a second up says that it is already running", async () => {
     const { pid } = readDaemonFile(daemonFile)!;
-    const { code, out } = await cli.run(["up"]);
+    const { code, out } = await cli.run(["up", "--port", "0"]);
     assert.equal(code, 0);
     assert.match(out, new RegExp(`has been running .* \\(pid ${pid}\\)`));
   });
@@ -141,15 +155,17 @@ describe("sessions by name", () => {
     assert.match((await cli.run(["tree", "kid"])).out, /^parent .*\n└─ kid /);
   });
   it("a mistyped name is answered with similar ones", async () => {
-    const { code, err } = await cli.run(["show", "parnet"]);
+    await cli.run(["run", "--name", "lighthouse", "hi"]);
+    const { code, err } = await cli.run(["show", "lighthuose"]);
     assert.equal(code, 2);
-    assert.match(err, /There is no session "parnet"\.\n {2}Did you mean: parent\n/);
+    assert.match(err, /There is no session "lighthuose"\.\n {2}Did you mean: lighthouse\n/);
   });
   it("tell starts the next turn of an idle session", async () => {
-    const { code, out } = await cli.run(["tell", "echo", "and", "again"]);
+    await cli.run(["run", "--name", "told", "hi"]);
+    const { code, out } = await cli.run(["tell", "told", "and", "again"]);
     assert.equal(code, 0);
     assert.match(out, /^✓ /);
-    assert.equal((await cli.run(["wait", "echo"])).out, "sim: and again\n");
+    assert.equal((await cli.run(["wait", "told"])).out, "sim: and again\n");
   });
   it("show marks a finished session as seen", async () => {
     await cli.run(["run", "--json", "--name", "news", "hi"]);
@@ -161,14 +177,17 @@ describe("sessions by name", () => {
 
 describe("the CLI's output", () => {
   it("--json is the operation's own answer", async () => {
-    const { sessions } = (await json(["ls", "--all"])) as unknown as { sessions: { name: string }[] };
-    assert.ok(sessions.some((session) => session.name === "echo"));
+    await cli.run(["run", "--name", "listed", "hi"]);
+    assert.ok((await sessionNames()).includes("listed"));
   });
   it("export gives a transcript in three formats", async () => {
-    assert.match((await cli.run(["export", "echo"])).out, /^# echo/);
-    assert.match((await cli.run(["export", "echo", "--format", "text"])).out, /^echo\n/);
+    await cli.run(["run", "--name", "exported", "hi"]);
+    await cli.run(["spawn", "--parent", "exported", "--name", "exported-kid", "hi"]);
+    await cli.run(["wait", "exported-kid"]);
+    assert.match((await cli.run(["export", "exported"])).out, /^# exported/);
+    assert.match((await cli.run(["export", "exported", "--format", "text"])).out, /^exported\n/);
     const file = join(cli.home, "out.json");
-    await cli.run(["export", "parent", "--tree", "--format", "json", "-o", file]);
+    await cli.run(["export", "exported", "--tree", "--format", "json", "-o", file]);
     const { sessions } = JSON.parse(readFileSync(file, "utf8")) as { sessions: { entries: unknown[] }[] };
     assert.equal(sessions.length, 2);
     assert.ok(sessions.every((one) => one.entries.length > 0));
@@ -182,6 +201,7 @@ describe("the CLI's output", () => {
     assert.match((await cli.run(["logs", "-n", "500"])).out, /\d\d:\d\d:\d\d info {2}kinfold is up/);
   });
   it("a reader that goes away early is no error", async () => {
+    await cli.run(["run", "--name", "piped", "hi"]);
     const child = spawn(
       "bash",
       ["-c", `"$0" "$1" ls --all | head -1; echo "\${PIPESTATUS[0]}"`, process.execPath, MAIN],
@@ -192,26 +212,46 @@ describe("the CLI's output", () => {
     assert.match(out, /^NAME .*\n0\n$/);
   });
   it("completion knows the names of sessions", async () => {
-    const script = `kinfold() { "${process.execPath}" "${MAIN}" "$@"; }; source <(kinfold completion bash); COMP_WORDS=(kinfold show par); COMP_CWORD=2; _kinfold; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    await cli.run(["run", "--name", "windmill", "hi"]);
+    const script = `kinfold() { "${process.execPath}" "${MAIN}" "$@"; }; source <(kinfold completion bash); COMP_WORDS=(kinfold show windm); COMP_CWORD=2; _kinfold; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const child = spawn("bash", ["-c", script], { env: cli.env });
-    assert.equal(await text(child.stdout), "parent\n");
+    assert.equal(await text(child.stdout), "windmill\n");
   });
 });
 
 describe("a restart", () => {
+  const own = new CliHome();
+  after(async () => {
+    await own.run(["down", "--force"]);
+    own.remove();
+  });
+
   it("is survived by watch and by run: SIGKILL loses nothing", async () => {
-    const watching = cli.start(["watch"]);
+    // Both commands keep asking at the address they know, so the second daemon needs the first one's port.
+    const up = ["up", "--port", String(await keptPort())];
+    assert.equal((await own.run(up)).code, 0);
+    const watching = own.start(["watch"]);
     try {
       const lines = new Lines(watching);
-      const { pid, url } = readDaemonFile(daemonFile)!;
-      for (let i = 0; !lines.has("probe"); i++) await cli.run(["run", "--name", `probe ${i}`, "hi"]);
-      const running = cli.run(["run", "--name", "survivor", "sim> sleep 1500\nsim> say back"]);
+      const { pid } = readDaemonFile(join(own.home, "daemon.json"))!;
+      for (let i = 0; !lines.has("probe"); i++) await own.run(["run", "--name", `probe ${i}`, "hi"]);
+      const [begun, end] = [join(own.person, "begun"), join(own.person, "end")];
+      const script = `sim> run touch ${begun}; until [ -e ${end} ]; do sleep 0.05; done\nsim> say back`;
+      const running = own.run(["run", "--name", "survivor", script]);
       await lines.until("survivor");
+      while (!existsSync(begun)) await pause(20);
       process.kill(pid, "SIGKILL");
-      assert.equal((await cli.run(["up", "--port", new URL(url).port])).code, 0);
-      const { code, err } = await running;
-      assert.equal(code, 0, err);
-      await cli.run(["run", "--name", "later", "hi"]);
+      while (isAlive(pid)) await pause(20);
+      assert.equal((await own.run(up)).code, 0);
+      writeFileSync(end, "");
+      assert.deepEqual(await running, { code: 0, out: "back\n", err: "" });
+      const [turn] = await turnsOf(own, "survivor");
+      assert.deepEqual(
+        [turn?.status, turn?.attempt],
+        ["completed", 2],
+        "the kill came in the middle of its turn",
+      );
+      await own.run(["run", "--name", "later", "hi"]);
       await lines.until("later");
     } finally {
       watching.kill();
@@ -220,9 +260,29 @@ describe("a restart", () => {
   });
 });
 
+async function turnsOf({ home }: CliHome, id: string) {
+  const token = readToken(pathsIn(home), {}) ?? "";
+  const client = connect({ url: readDaemonFile(join(home, "daemon.json"))!.url, token });
+  return (await client.turns({ id })).turns;
+}
+
 describe("demo", () => {
-  it("raises three generations, kills its daemon once, loses nothing and leaves nothing behind", async () => {
-    const { code, out, err } = await cli.run(["demo"]);
+  const temporary = mkdtempSync(join(tmpdir(), "kinfold-demo-test-"));
+  let ran: Ran;
+  let personal: unknown;
+  const all = async () => ({
+    daemon: readFileSync(daemonFile, "utf8"),
+    names: await sessionNames(),
+    files: readdirSync(cli.person, { recursive: true }),
+  });
+  before(async () => {
+    personal = await all();
+    ran = await cli.run(["demo"], { env: { TMPDIR: temporary } });
+  });
+  after(() => rmSync(temporary, { recursive: true, force: true }));
+
+  it("raises three generations, kills its daemon once, loses nothing and leaves nothing behind", () => {
+    const { code, out, err } = ran;
     assert.equal(code, 0, err);
     assert.match(out, /root {2}"plan a release" +sim {2}completed/);
     assert.match(out, /"fix flaky test" +sim {2}completed [\d.]+ s {3}→ reported to tests/);
@@ -230,8 +290,9 @@ describe("demo", () => {
       out,
       /✓ 4 sessions, 3 callbacks, nothing lost \(I killed the daemon once at [\d.]+ s; did you notice\?\)/,
     );
+    assert.deepEqual(readdirSync(temporary), []);
   });
-  it("touches nothing of the person's own home", () => {
-    assert.ok(existsSync(daemonFile));
+  it("touches nothing of the person's: neither the daemon nor its sessions nor the home folder", async () => {
+    assert.deepEqual(await all(), personal);
   });
 });

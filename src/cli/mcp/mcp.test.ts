@@ -30,8 +30,8 @@ async function connect({ name = "claude-code", env = {}, version }: Options = {}
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [MAIN, "mcp"],
-    env: { ...(cli.env as Record<string, string>), KINFOLD_PORT: "0", ...env },
-    cwd: cli.home.replace(/[^/]+$/, ""),
+    env: { ...(cli.env as Record<string, string>), ...env },
+    cwd: cli.person,
     stderr: "ignore",
   });
   await client.connect(transport);
@@ -148,7 +148,8 @@ describe("kinfold mcp with a daemon behind it", () => {
   it("the daemon gives the same first answers as the command", async () => {
     const client = await connect();
     const own = [await client.listTools(), client.getInstructions()];
-    const { token } = await person().attach({ client: "some-client", cwd: cli.home.replace(/[^/]+$/, "") });
+    await call(client, "list_sessions");
+    const { token } = await person().attach({ client: "some-client", cwd: cli.person });
     const known = await connect({ env: { KINFOLD_TOKEN: token } });
     assert.deepEqual([await known.listTools(), known.getInstructions()], own);
     assert.equal(headOf(await call(known, "list_sessions"))["open"], 0);

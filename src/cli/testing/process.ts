@@ -14,15 +14,26 @@ export interface Ran {
   readonly err: string;
 }
 
-/** Runs the real CLI with a temporary home, and with a shared compile cache so that it starts fast. */
+/**
+ * Runs the real CLI with a temporary home, for a person with an empty home folder, and with a shared compile
+ * cache so that it starts fast. A daemon without `--port` gets a free port.
+ */
 export class CliHome {
   readonly home = mkdtempSync(join(tmpdir(), "kinfold-cli-"));
+  /** The person's home folder, `~`. */
+  readonly person = mkdtempSync(join(tmpdir(), "kinfold-person-"));
   readonly #own = process.env["NODE_COMPILE_CACHE"] ? null : mkdtempSync(join(tmpdir(), "kinfold-compiled-"));
   readonly #compiled = this.#own ?? process.env["NODE_COMPILE_CACHE"];
 
   get env(): NodeJS.ProcessEnv {
     const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("KINFOLD_"));
-    return { ...Object.fromEntries(clean), KINFOLD_HOME: this.home, NODE_COMPILE_CACHE: this.#compiled };
+    return {
+      ...Object.fromEntries(clean),
+      HOME: this.person,
+      KINFOLD_HOME: this.home,
+      KINFOLD_PORT: "0",
+      NODE_COMPILE_CACHE: this.#compiled,
+    };
   }
 
   start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
@@ -42,7 +53,7 @@ export class CliHome {
   }
 
   remove(): void {
-    for (const folder of [this.home, this.#own])
+    for (const folder of [this.home, this.person, this.#own])
       if (folder !== null) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
