@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { crashCase, type CrashRow, type Sessions } from "./support/crash.ts";
-import { type Client, eventually } from "./support/daemon.ts";
+import { type Client, eventually, type TestHome } from "./support/daemon.ts";
 import { callbacksTo } from "./support/family.ts";
+import { gate, openGate } from "./support/script.ts";
 
 const spawnKid = (prompt: string): string =>
   `sim> tool spawn_session ${JSON.stringify({ name: "kid", prompt })} as kid`;
 const KID = "sim> think hm\nsim> sleep 50\nsim> say kid done";
 const FAMILY = `${spawnKid(KID)}\nsim> say started`;
 const WAITING = `${spawnKid(KID)}\nsim> tool wait_session {"ids":["\${kid.session_id}"]}\nsim> say waited`;
-const LONG = "sim> sleep 1500\nsim> say root done";
+const LONG = `sim> ${gate("on")}\nsim> say root done`;
 
 async function toldOnce(client: Client, sessions: Sessions): Promise<void> {
   assert.equal(sessions.length, 2, "the child exists once");
@@ -31,6 +34,27 @@ async function toldByWait(client: Client, sessions: Sessions): Promise<void> {
   assert.equal(callback.status, "landed");
   const turns = await callbacksTo(client, sessions[0]!.id);
   assert.equal(turns.length, callback.carrier === "tool" ? 0 : 1);
+}
+
+/** Steers a message into the turn, which goes on when the daemon is dead. */
+async function tellUntilDeath(client: Client, id: string, home: TestHome): Promise<void> {
+  // The daemon may die during the call.
+  await tellWhenRunning(client, id).catch((error: unknown) => error);
+  await home.ended();
+  openGate(home.work, "on");
+}
+
+/** Steers a message into the turn, which goes on when the agent has received it. */
+async function tellUntilReceived(client: Client, id: string, home: TestHome): Promise<void> {
+  await tellWhenRunning(client, id);
+  await eventually("the agent has it", async () => journalsOf(home).includes('"steered":true'));
+  openGate(home.work, "on");
+}
+
+function journalsOf(home: TestHome): string {
+  const folder = path.join(home.home, "sim");
+  const names = readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
+  return names.map((name) => readFileSync(path.join(folder, name), "utf8")).join("");
 }
 
 async function tellWhenRunning(client: Client, id: string): Promise<void> {
@@ -86,10 +110,10 @@ const row = (
 ): CrashRow => ({ moment, count, what, prompt: FAMILY, check: toldOnce, ...more });
 
 const waits = { prompt: WAITING, check: toldByWait };
-const steers = { prompt: LONG, meanwhile: tellWhenRunning, check: steeredOnce };
+const steers = { prompt: LONG, meanwhile: tellUntilDeath, check: steeredOnce };
 const crashes = {
-  prompt: "sim> sleep 1500\nsim> crash",
-  meanwhile: tellWhenRunning,
+  prompt: `sim> ${gate("on")}\nsim> crash`,
+  meanwhile: tellUntilReceived,
   check: steerAfterFailure,
 };
 const cancels = {

@@ -15,7 +15,7 @@ export interface CrashRow {
   readonly what: string;
   readonly prompt: string;
   /** A call that a client makes before the daemon dies. */
-  readonly meanwhile?: (client: Client, rootId: string) => Promise<unknown>;
+  readonly meanwhile?: (client: Client, rootId: string, home: TestHome) => Promise<unknown>;
   /** The moment at which the restarted daemon dies again. */
   readonly again?: { readonly moment: Moment; readonly count: number };
   readonly check: (client: Client, sessions: Sessions) => Promise<void>;
@@ -28,7 +28,7 @@ export async function crashCase(setup: DaemonSetup, row: CrashRow): Promise<void
     const client = await home.start({ crashAt: row });
     const { session: root } = await client.create({ name: "root", cwd: home.work, prompt: row.prompt });
     // The call may fail, because this test kills the daemon during the call.
-    const calling = row.meanwhile?.(client, root.id).catch((error: unknown) => error);
+    const calling = row.meanwhile?.(client, root.id, home).catch((error: unknown) => error);
     await home.ended();
     await calling;
     if (row.again !== undefined) {
