@@ -1,7 +1,7 @@
 // Plain JavaScript for Node 20. Runs scripts with the project's Node as child processes that end with us.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { delimiter, dirname, join, relative, resolve as absolute } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -9,8 +9,6 @@ export const bin = join(root, "node_modules", ".bin");
 
 /** Grace period after a run of tests was asked to end, before it is killed. */
 const END_MS = 10_000;
-/** How much earlier than we the other processes of a terminal may see its interrupt. */
-const TERMINAL_MS = 1_000;
 
 /** Runs a script with the given Node and returns its exit code. Its child processes use the same Node. */
 export async function runNode(node, args, { cwd = root } = {}) {
@@ -19,14 +17,13 @@ export async function runNode(node, args, { cwd = root } = {}) {
 
 /**
  * Runs a script, forwards signals to it, and watches the progress of `tests` if it runs some. Returns the exit
- * code; as `cut` why the script was ended before it was done, or null; and as `stoppedAt` when somebody asked
- * us to end, or null. What fails after that moment says nothing about the tests.
+ * code, and as `cut` why the script was ended before it was done, or null.
  */
 export function runToEnd(node, args, { tests, cwd = root }) {
   return new Promise((resolve, reject) => {
     const env = { ...environment(node), ...tests?.env };
     const child = spawn(node, args, { cwd, stdio: "inherit", env });
-    let [cut, stoppedAt, forced] = [null, null, undefined];
+    let [cut, forced] = [null, undefined];
     const end = (signal) => {
       child.kill(signal);
       if (tests !== undefined) forced ??= setTimeout(() => child.kill("SIGKILL"), END_MS);
@@ -34,22 +31,24 @@ export function runToEnd(node, args, { tests, cwd = root }) {
     const forward = (signal) => {
       cut ??= `ended by ${signal}`;
       // A terminal sends the interrupt to the whole process group; forwarding it would deliver it twice.
-      const fromTerminal = signal === "SIGINT" && process.stdin.isTTY;
-      stoppedAt ??= Date.now() - (fromTerminal ? TERMINAL_MS : 0);
-      if (!fromTerminal) end(signal);
+      if (signal !== "SIGINT" || !process.stdin.isTTY) end(signal);
     };
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
     for (const signal of signals) process.on(signal, forward);
     const watch = whenStarterGoes(() => {
       if (cut !== null) return;
       cut = "ended because its starter is gone";
-      stoppedAt = Date.now();
       end("SIGTERM");
     });
     const unwatch = tests?.watch((why) => {
-      cut ??= why;
+      const running = stillRunning(child.pid);
+      // The last word of the command is the test file.
+      cut ??= [
+        why,
+        ...running.map((words) => `Still running: ${relative(cwd, absolute(cwd, words.at(-1)))}`),
+      ].join(" ");
       console.error(`${why} Ending the run.`);
-      for (const line of stillRunning(child.pid)) console.error(`  still running: ${line}`);
+      for (const words of running) console.error(`  still running: ${words.join(" ")}`);
       end("SIGTERM");
     });
     child.on("error", reject);
@@ -59,7 +58,7 @@ export function runToEnd(node, args, { tests, cwd = root }) {
       clearInterval(watch);
       for (const name of signals) process.off(name, forward);
       if (signal !== null) cut ??= `ended by ${signal}`;
-      resolve({ code: code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1), cut, stoppedAt });
+      resolve({ code: code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1), cut });
     });
   });
 }
@@ -88,10 +87,11 @@ function whenStarterGoes(act) {
   return watch;
 }
 
+/** Returns the commands of our child's children. */
 function stillRunning(pid) {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
-    return children.map((id) => readFileSync(`/proc/${id}/cmdline`, "utf8").replaceAll("\0", " "));
+    return children.map((id) => readFileSync(`/proc/${id}/cmdline`, "utf8").split("\0").filter(Boolean));
   } catch {
     return [];
   }

@@ -5,36 +5,30 @@ const TEXT_MAX = 4_000;
 
 /**
  * Writes one JSON line for each test, suite or file that passed or failed: its file, its names from the
- * outermost suite inwards (empty for the file itself), when it ended, and the error. Skipped and todo tests
- * neither pass nor fail. An empty line for each test that ends shows progress, because Node reports results
- * file by file.
+ * outermost suite inwards (empty for the file itself), and the error. Skipped and todo tests neither pass nor
+ * fail. An empty line for each test that ends shows progress, because Node reports results file by file.
  */
 async function* report(source) {
   const names = new Names();
-  const ends = new Map();
   const errors = new Map();
   for await (const { type, data } of source) {
     if (type === "test:enqueue") names.add(data);
     if (type === "test:stderr") {
       errors.set(data.entryFile, ((errors.get(data.entryFile) ?? "") + data.message).slice(-TEXT_MAX));
     }
-    if (type === "test:complete") {
-      ends.set(keyOf(data), Date.now());
-      yield "\n";
-    }
+    if (type === "test:complete") yield "\n";
     if (type !== "test:pass" && type !== "test:fail") continue;
     if (isSet(data.skip) || isSet(data.todo)) continue;
     const file = data.entryFile ?? data.file;
     const path = names.pathOf(data);
-    const at = ends.get(keyOf(data)) ?? Date.now();
     const kind = path.length === 0 ? "file" : data.details.type;
-    if (type === "test:pass") yield line({ file, path, kind, at, passed: true });
+    if (type === "test:pass") yield line({ file, path, kind, passed: true });
     else {
       const { error } = data.details;
       // The error of a whole file says only that it failed; its standard error says why.
       const text = textOf(error) + (kind === "file" ? `\n${errors.get(file) ?? ""}` : "");
       const follows = error.failureType === "subtestsFailed";
-      yield line({ file, path, kind, at, passed: false, follows, text });
+      yield line({ file, path, kind, passed: false, follows, text });
     }
   }
 }
@@ -62,9 +56,8 @@ class Names {
   }
 }
 
-/** Tells all tests of a run apart. For Node, a file is a test without `entryFile`. */
-function keyOf({ entryFile, file, testId }) {
-  return entryFile === undefined ? file : `${testId} ${entryFile}`;
+function keyOf({ entryFile, testId }) {
+  return `${testId} ${entryFile}`;
 }
 
 function textOf(error) {

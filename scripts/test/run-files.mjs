@@ -37,15 +37,13 @@ export async function runFiles(node, { root, files, options, concurrency, testMs
     ...options,
     ...files,
   ];
-  const { code, cut, stoppedAt } = await runToEnd(node, args, { tests, cwd: base });
+  const { code, cut } = await runToEnd(node, args, { tests, cwd: base });
   const results = readResults(tests.resultsFile).map((result) => nameResult(result, base, files));
   const left = await tests.clean();
   console.log(`${files.length} test files in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
   printLeft(left);
-  const failures = [
-    ...failuresOf(results, stoppedAt ?? Infinity),
-    ...(stoppedAt === null ? leftBehind(left) : []),
-  ];
+  // Nothing can end by itself in a run that was cut short.
+  const failures = [...failuresOf(results), ...(cut === null ? leftBehind(left) : [])];
   if (cut !== null) failures.push({ file: NO_FILE, test: cut, text: "" });
   else if (code !== 0 && failures.length === 0) {
     failures.push({ file: NO_FILE, test: `exit code ${code}, but no test failed`, text: "" });
@@ -84,9 +82,9 @@ function onOneLine(name) {
   return name.replaceAll(/\s+/g, " ").trim();
 }
 
-/** Leaves out the suites that failed only because one of their tests did, and what failed after `untilMs`. */
-function failuresOf(results, untilMs) {
-  const failed = results.filter(({ passed, at }) => !passed && at < untilMs);
+/** Leaves out the suites that failed only because one of their tests did. */
+function failuresOf(results) {
+  const failed = results.filter(({ passed }) => !passed);
   const named = new Set(failed.filter(({ follows }) => !follows).map(({ file }) => file));
   return failed
     .filter(({ file, follows }) => !follows || !named.has(file))

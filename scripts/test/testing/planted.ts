@@ -35,10 +35,12 @@ export interface Ended {
 }
 
 /** Differences from a small default setup. */
-interface Setup {
+export interface Setup {
   readonly options?: readonly string[];
   readonly concurrency?: number;
   readonly limits?: Record<string, number>;
+  /** Whether the runner measures how slow the machine is; otherwise its time limits do not grow. */
+  readonly measures?: boolean;
 }
 
 /**
@@ -48,7 +50,7 @@ interface Setup {
 export function startPlanted(
   t: TestContext,
   files: Record<string, string>,
-  { call, ...setup }: Setup & { readonly call: string },
+  { call, measures = false, ...setup }: Setup & { readonly call: string },
 ): PlantedRun {
   const root = mkdtempSync(join(tmpdir(), "kinfold-suite-"));
   t.after(() => rmSync(root, { recursive: true, force: true }));
@@ -61,7 +63,7 @@ export function startPlanted(
     import * as suite from ${JSON.stringify(new URL("../run-suite.mjs", import.meta.url).href)};
     import * as loaded from ${JSON.stringify(new URL("../run-loaded.mjs", import.meta.url).href)};
     const node = process.execPath;
-    const setup = { ...JSON.parse(process.argv[1]), slowness: () => 1 };
+    const setup = { ...JSON.parse(process.argv[1])${measures ? "" : ", slowness: () => 1"} };
     process.exitCode = await ${call};
   `;
   // Inside a test process, Node would skip all files of an inner run. npm's name would tie it to its parent.
