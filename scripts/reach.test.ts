@@ -170,17 +170,30 @@ describe("the changes of a branch", () => {
   });
 });
 
-it("npm test -- --changed with an unknown base says which word is wrong, and runs nothing", () => {
-  const program = `import { keepReached, readChangedWords } from ${JSON.stringify(new URL("./changed.mjs", import.meta.url).href)};
-    const { base, rest } = readChangedWords(process.argv.slice(1));
-    console.log(JSON.stringify([base, rest]));
-    keepReached(process.execPath, { root: ${JSON.stringify(ROOT)}, base, files: ["a.test.ts"] });
-    console.log("went on");`;
+describe("the words of npm test", () => {
+  const program = `import { keepReached, readReachWords } from ${JSON.stringify(new URL("./changed.mjs", import.meta.url).href)};
+    const { reach, rest } = readReachWords(process.argv.slice(1));
+    const files = keepReached(process.execPath, { root: ${JSON.stringify(ROOT)}, reach, files: ["src/cli/main.test.ts", "x.test.ts"] });
+    console.log(JSON.stringify([rest, files]));`;
   const run = (...words: string[]): { status: number | null; stdout: string; stderr: string } =>
     spawnSync(process.execPath, ["--input-type=module", "-e", program, "--", ...words], { encoding: "utf8" });
-  const wrong = run("store", "--changed", "--base", "no-such-commit", "--test-only");
-  assert.equal(wrong.status, 2);
-  assert.match(wrong.stderr, /"no-such-commit" has no commit in common/);
-  assert.equal(wrong.stdout, '["no-such-commit",["store","--test-only"]]\n');
-  assert.equal(run("store").stdout, '[null,["store"]]\nwent on\n');
+
+  it("choose all tests, those of a change or those of one file", () => {
+    const all = '["src/cli/main.test.ts","x.test.ts"]';
+    assert.equal(run("store", "--test-only").stdout, `[["store","--test-only"],${all}]\n`);
+    assert.equal(run("store", "--of", "package.json").stdout, `[["store"],${all}]\n`);
+    assert.equal(run("--of=src/cli/main.test.ts").stdout, '[[],["src/cli/main.test.ts"]]\n');
+    assert.match(run("--changed", "--base", "HEAD").stdout, /^\[\[\],\[/);
+  });
+
+  it("say which commit or file is wrong, and run nothing", () => {
+    for (const [words, problem] of [
+      [["--changed", "--base", "no-such-commit"], /"no-such-commit" has no commit in common/],
+      [["--of", "src/nobody.ts"], /"src\/nobody\.ts" is not a file of this repository/],
+    ] as const) {
+      const { status, stdout, stderr } = run(...words);
+      assert.deepEqual([status, stdout], [2, ""]);
+      assert.match(stderr, problem);
+    }
+  });
 });

@@ -199,18 +199,18 @@ export function readRepository(root: string): Repository {
 
 /** Returns the files that differ from the last common commit with `base`, committed or not. */
 export function changedSince(root: string, base: string): string[] {
-  const [start] = git(root, ["merge-base", "--", base, "HEAD"], () => new UnknownBase(base));
-  if (start === undefined) throw new UnknownBase(base);
+  const [start] = git(root, ["merge-base", "--", base, "HEAD"], () => unknownBase(base));
+  if (start === undefined) throw unknownBase(base);
   const differing = git(root, ["diff", "--name-only", "--no-renames", "-z", start.trim()]);
   return [...differing, ...git(root, ["ls-files", "--others", "--exclude-standard", "-z"])].toSorted();
 }
 
-class UnknownBase extends Error {
-  constructor(base: string) {
-    super(
-      `"${base}" has no commit in common with this branch. Name one that has: npm test -- --changed --base REV`,
-    );
-  }
+class WrongWord extends Error {}
+
+function unknownBase(base: string): WrongWord {
+  return new WrongWord(
+    `"${base}" has no commit in common with this branch. Name one that has: npm test -- --changed --base REV`,
+  );
 }
 
 function git(root: string, args: readonly string[], problem?: () => Error): string[] {
@@ -222,25 +222,36 @@ function git(root: string, args: readonly string[], problem?: () => Error): stri
 
 const SHOWN_MAX = 15;
 
-/** Prints what a change reaches, for the person, and the chosen files as JSON, for the runner. */
-function main([base = "", ...tests]: readonly string[]): void {
+/**
+ * Prints what the changes since a commit (`--base REV`) or of one file (`--of FILE`) reach, for the person, and
+ * the chosen files as JSON, for the runner.
+ */
+function main([option = "", value = "", ...tests]: readonly string[]): void {
   const root = fileURLToPath(new URL("..", import.meta.url));
-  const changed = changedSince(root, base);
-  const { tests: chosen, reasons } = reachOf(readRepository(root), changed, tests);
-  const files = changed.length === 1 ? "1 file has" : `${changed.length} files have`;
-  console.error(
-    `${files} changed since ${base}; ${chosen.length} of ${tests.length} test files can be reached.`,
-  );
+  const repository = readRepository(root);
+  const changed = option === "--base" ? changedSince(root, value) : [namedFile(repository, value)];
+  const { tests: chosen, reasons } = reachOf(repository, changed, tests);
+  const files = changed.length === 1 ? "1 file" : `${changed.length} files`;
+  const what = option === "--base" ? `${files} changed since ${value}` : value;
+  console.error(`${what}: ${chosen.length} of ${tests.length} test files can be reached.`);
   for (const reason of reasons.slice(0, SHOWN_MAX)) console.error(`  ${reason}`);
   if (reasons.length > SHOWN_MAX) console.error(`  and ${reasons.length - SHOWN_MAX} files that reach fewer`);
   console.log(JSON.stringify(chosen));
+}
+
+function namedFile({ paths }: Repository, value: string): string {
+  const path = posix.normalize(value);
+  if (paths.includes(path)) return path;
+  throw new WrongWord(
+    `"${value}" is not a file of this repository. Name it from the root: --of src/daemon.ts`,
+  );
 }
 
 if (import.meta.main) {
   try {
     main(process.argv.slice(2));
   } catch (error) {
-    if (!(error instanceof UnknownBase)) throw error;
+    if (!(error instanceof WrongWord)) throw error;
     console.error(error.message);
     process.exitCode = 2;
   }

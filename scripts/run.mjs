@@ -1,8 +1,9 @@
 // Plain JavaScript for Node 20: `npm start` and `npm test` start here, on a clone where nothing is installed.
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
-import { keepReached, readChangedWords } from "./changed.mjs";
+import { keepReached, readReachWords } from "./changed.mjs";
 import { InstallError, install } from "./install.mjs";
+import { runWithNewSeed } from "./new-seed.mjs";
 import { bin, root, runNode } from "./run-node.mjs";
 import { readLoadedWords, runLoaded, WordsError } from "./test/run-loaded.mjs";
 import { runSuite } from "./test/run-suite.mjs";
@@ -32,6 +33,8 @@ const COMMANDS = {
 
 /** Long runs that prove the main promises. Each prints its progress and the remaining time. */
 const PROOFS = {
+  "random tests with a new seed": (node) =>
+    runWithNewSeed(() => test(node, ["--of", "src/testing/seeds.ts"])),
   "1,000 kills": (node) => COMMANDS.storm(node, ["--kills", "500", "--minutes", "240"]),
 };
 
@@ -55,8 +58,8 @@ async function main() {
 
 /**
  * Runs all tests, or the files whose path contains one of the words. With `--changed`, runs only the files
- * that the changes since `main` (or `--base REV`) can reach. Other words that begin with a dash are passed to
- * the runner.
+ * that the changes since `main` (or `--base REV`) can reach; with `--of FILE`, those that this file can reach.
+ * Other words that begin with a dash are passed to the runner.
  */
 async function test(node, words) {
   return await testFilesWith(node, words, SUITE);
@@ -83,14 +86,14 @@ async function testLong(node, words) {
 
 async function testFilesWith(node, words, kind) {
   const { folders, ending, concurrency = 3, testMs = TEST_MS, run = runSuite } = kind;
-  const { base, rest } = readChangedWords(words);
+  const { reach, rest } = readReachWords(words);
   const { options, names: filters } = sorted(rest);
   const named = folders
     .flatMap((folder) => testFiles(join(root, folder), ending))
     .map((file) => relative(root, file))
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
-  const files = keepReached(node, { root, base, files: named });
-  if (base !== null && files.length === 0) return 0;
+  const files = keepReached(node, { root, reach, files: named });
+  if (reach !== null && files.length === 0) return 0;
   if (files.length === 0) {
     console.error(`No test file (*${ending}) has ${filters.join(" or ")} in its path.`);
     return 1;

@@ -116,6 +116,11 @@ describe("syntax", () => {
       'it("x", (t) => assert(t.skip()));\n',
       /needs a reason/,
     ],
+    "a property with another seed in every run": [
+      "test/a.test.ts",
+      "fc.assert(p);\n",
+      /:1: a property runs with the listed seeds/,
+    ],
     "a clock in the domain": ["src/domain/a.ts", "export const now = () => Date.now();\n", /no await, clock/],
     "today in the domain": ["src/domain/a.ts", "export const now = () => new Date();\n", /no await, clock/],
     "randomness in the domain": [

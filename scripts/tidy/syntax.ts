@@ -36,6 +36,7 @@ export function checkSyntax(file: CodeFile): Finding[] {
     swallowedError,
     consoleUse,
     focusedTest,
+    unseededProperty,
     impureDomain,
     processAccess,
     unfencedWrite,
@@ -163,6 +164,17 @@ function focusedOption(call: CallExpression): string | null {
   }
   return null;
 }
+
+const SEEDS = "src/testing/seeds.ts";
+
+/** fast-check draws a new seed in every run unless it is given one. */
+const unseededProperty: Rule = (node, { path }) => {
+  if (!isTest(path) || path === SEEDS || !isPropertyAccessExpression(node)) return null;
+  if (!isIdentifier(node.expression) || node.expression.text !== "fc") return null;
+  return ["assert", "check", "sample"].includes(node.name.text)
+    ? `a property runs with the listed seeds, so that a red run can be repeated; use checkProperty of ${SEEDS}`
+    : null;
+};
 
 const AMBIENT = new Set([
   "process",
