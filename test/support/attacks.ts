@@ -1,15 +1,23 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, eventually, TestHome } from "./daemon.ts";
-import { longestStretch } from "./stretches.ts";
+import { longestStretch, slownessesIn } from "./stretches.ts";
 
-/** The longest time that the daemon's main thread may work without a break, in processor time. */
+/**
+ * The longest time that the daemon's main thread may work without a break, in processor time of two idle cores.
+ */
 export const STRETCH_MAX_MS = 50;
 const AT_WORK = 50;
+
+/** A kinfold.yaml that defines the agent `attack`. */
+export function attackYaml(more = ""): string {
+  const command = JSON.stringify([process.execPath, beside("attack-agent.ts")]);
+  return `agents:\n  attack: { command: ${command} }\nenforcement: mode\n${more}`;
+}
 
 const YAML = `
 agents:
@@ -30,8 +38,12 @@ export type Attack = (ground: Ground) => Promise<void>;
 
 export interface Damage {
   readonly what: string;
-  /** The longest time that the daemon's main thread worked without a break, in processor time. */
+  /**
+   * The longest time that the daemon's main thread worked without a break, in processor time of two idle
+   * cores: divided by how many times as long a yardstick took in the same process.
+   */
   readonly longestMs: number;
+  readonly slowness: number;
   readonly wallMs: number;
 }
 
@@ -182,7 +194,9 @@ export async function holdNobodyUp(
       for (let left = TRIES; left > 0 && longestMs > STRETCH_MAX_MS; left -= 1) {
         const damage = await measure(what, attack);
         longestMs = Math.min(longestMs, damage.longestMs);
-        tell(`${what}: ${damage.longestMs.toFixed(0)} ms (all of it ${(damage.wallMs / 1000).toFixed(1)} s)`);
+        const { longestMs: ms, slowness, wallMs } = damage;
+        const all = `all of it ${(wallMs / 1000).toFixed(1)} s; slowness ${slowness.toFixed(1)}`;
+        tell(`${what}: ${ms.toFixed(0)} ms (${all})`);
       }
       assert.ok(
         longestMs <= STRETCH_MAX_MS,
@@ -196,25 +210,31 @@ export async function holdNobodyUp(
 export async function withFiftyAtWork(
   run: (measure: (what: string, attack: Attack) => Promise<Damage>) => Promise<void>,
 ): Promise<void> {
-  const stretches = path.join(process.env["TMPDIR"] ?? "/tmp", `kinfold-stretches-${process.pid}`);
-  const home = new TestHome({ yaml: YAML, env: { KINFOLD_TEST_STRETCHES: stretches } });
+  const home = new TestHome({ yaml: YAML });
+  const stretches = path.join(home.home, "stretches");
+  const measureSlowness = async (): Promise<number> => {
+    const known = slownessesIn(stretches).length;
+    home.signal("SIGUSR2");
+    return eventually("the yardstick is measured", async () => slownessesIn(stretches)[known]);
+  };
   try {
-    const client = await home.start();
+    const client = await home.start({ env: { KINFOLD_TEST_STRETCHES: stretches } });
     const ground = { home, client, root: await fiftyAtWork(client, home) };
     await run(async (what, attack) => {
       // The first run also compiles code and is not measured.
       await attack(ground);
+      const slownessBefore = await measureSlowness();
       const since = Date.now();
       await attack(ground);
       const wallMs = Date.now() - since;
       const { sessions } = await client.children({ id: ground.root });
       const child = sessions.find((each) => each.status === "running");
       assert.deepEqual((await client.cancel({ id: child?.id ?? "" })).left, []);
-      return { what, longestMs: longestStretch(stretches, since), wallMs };
+      const slowness = Math.max(slownessBefore, await measureSlowness());
+      return { what, longestMs: longestStretch(stretches, since) / slowness, slowness, wallMs };
     });
   } finally {
     await home.close();
-    rmSync(stretches, { force: true });
   }
 }
 
