@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cutTurn, openEngine, settledTurn } from "./testing/engine.ts";
-import { holdAt, startFake, ticks } from "./testing/fake-daemon.ts";
+import { beats, holdAt, startFake } from "./testing/fake-daemon.ts";
 import { endBackground } from "./background.ts";
 import { Heartbeat } from "./heartbeat.ts";
 
@@ -71,10 +71,10 @@ test("sessions that work in the background are found without reading the others"
 test("a daemon whose event loop stalled has not slept: nothing is said of sleep, and no deadline moves", async (t) => {
   const { client, store } = await startFake(t);
   const { session } = await client.create({ prompt: "sim> sleep 600000" });
-  await ticks(1);
+  await beats(store, 1);
   // Blocks the main thread for longer than the shortest sleep that moves deadlines.
   for (const until = performance.now() + 12_000; performance.now() < until;);
-  await ticks(2);
+  await beats(store, 2);
   const events = await store.feed.ofTree(session.id, 0, 1_000);
   assert.ok(events.length > 0);
   assert.deepEqual(

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { uuidv7 } from "uuidv7";
 import { parseQuery } from "../search/query.ts";
@@ -155,10 +154,11 @@ it("a daemon moves the remaining sessions when it starts", async (t) => {
   const db = new DatabaseSync(pathsIn(first.home).database);
   db.exec(listing("sqlite"));
   db.close();
-  const { store, stop } = await startFake(t, { home: first.home });
-  const scope = async (): Promise<string | undefined> => (await store.read.sessions.byId(session.id))?.scope;
-  for (let looks = 0; looks < 400 && (await scope()) === "default"; looks += 1) await pause(25);
-  const moved = await scope();
+  const { store, stop, when } = await startFake(t, { home: first.home });
+  const moved = await when(async () => {
+    const { scope } = (await store.read.sessions.byId(session.id))!;
+    return scope !== "default" && scope;
+  });
   await stop();
   assert.equal(moved, away);
 });

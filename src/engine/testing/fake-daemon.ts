@@ -142,16 +142,26 @@ export function withHandles(
 
 /**
  * Makes the store refuse writes, as on a full disk, while `isFull` returns true. `refused` resolves at the
- * first refusal.
+ * first refusal, `refusedAgain` after so many more.
  */
-export function fillDisk(store: Store, isFull: () => boolean): { refused: Promise<void> } {
+export function fillDisk(store: Store, isFull: () => boolean) {
   const first = Promise.withResolvers<void>();
+  let heard = first.resolve;
   breakWrites(store, () => {
     if (!isFull()) return null;
-    first.resolve();
+    heard();
     return new Refusal("disk_full", "The disk is full; nothing was changed.");
   });
-  return { refused: first.promise };
+  return {
+    refused: first.promise,
+    async refusedAgain(times: number): Promise<void> {
+      for (let left = times; left > 0; left -= 1) {
+        const next = Promise.withResolvers<void>();
+        heard = next.resolve;
+        await next.promise;
+      }
+    },
+  };
 }
 
 /** Makes a write fail whenever `errorOf` returns an error. */
@@ -163,7 +173,20 @@ export function breakWrites(store: Store, errorOf: () => Error | null): void {
   });
 }
 
-/** Waits for `count` beats of the heartbeat, which run every second. */
-export async function ticks(count: number): Promise<void> {
-  await pause(count * 1_000 + 200);
+/** Waits for `count` whole beats of the heartbeat. Each beat reads once who works in the background. */
+export async function beats(store: Store, count: number): Promise<void> {
+  const { sessions } = store.read;
+  const { inBackground } = sessions;
+  const over = Promise.withResolvers<void>();
+  let begun = 0;
+  Object.assign(sessions, {
+    inBackground(node: string) {
+      begun += 1;
+      // Beats do not overlap, and the first one seen may have begun before this call.
+      if (begun > count + 1) over.resolve();
+      return inBackground(node);
+    },
+  });
+  await over.promise;
+  Object.assign(sessions, { inBackground });
 }

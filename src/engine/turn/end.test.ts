@@ -1,22 +1,30 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Driver, OpenRequest } from "../../drivers/port.ts";
-import { fillDisk, holdAt, movableClock, startFake, ticks } from "../testing/fake-daemon.ts";
+import { Refusal } from "../../contract/index.ts";
+import { aroundWrites } from "../../store/testing/around-writes.ts";
+import { beats, fillDisk, holdAt, movableClock, startFake } from "../testing/fake-daemon.ts";
 
 test("a turn whose agent is gone and whose outcome is not stored yet is not taken for lost", async (t) => {
   const clock = movableClock(t);
-  let isFull = false;
-  const reached = (moment: string): void => {
-    if (moment === "outcome.received") isFull = true;
-  };
-  const { client, store, quiet } = await startFake(t, { reached });
-  const disk = fillDisk(store, () => isFull);
+  const { client, store, quiet } = await startFake(t);
+  const refused = Promise.withResolvers<void>();
+  let isFull = true;
+  // Refuses only the write of the outcome: a recovery, too, is a write.
+  aroundWrites(store, (rootId, work, write) =>
+    write(async (tx) => {
+      const before = await tx.turns.running(rootId);
+      const result = await work(tx);
+      if (!isFull || before === null || (await tx.turns.running(rootId)) !== null) return result;
+      refused.resolve();
+      throw new Refusal("disk_full", "The disk is full; nothing was changed.");
+    }),
+  );
   const { session } = await client.create({ prompt: "sim> crash" });
-  await disk.refused;
-  // Advances the clock beyond the age at which the heartbeat recovers a turn without a slot. The heartbeat
-  // checks every second.
+  await refused.promise;
+  // Advances the clock beyond the age at which the heartbeat recovers a turn without a slot.
   clock.add(60_000);
-  await ticks(3);
+  await beats(store, 2);
   isFull = false;
   assert.equal((await quiet(session.id)).outcome, "failed");
   const turn = await store.read.turns.last(session.id);
@@ -26,14 +34,20 @@ test("a turn whose agent is gone and whose outcome is not stored yet is not take
 test("a turn's entries are in its transcript once, also when the disk was full as it settled", async (t) => {
   const end = holdAt("end");
   let isFull = false;
-  const { client, store, quiet } = await startFake(t, { gate: (point) => end.gate(point) });
+  const over = Promise.withResolvers<void>();
+  const { client, store, quiet } = await startFake(t, {
+    gate: (point) => end.gate(point),
+    reached: (moment) => moment === "outcome.received" && over.resolve(),
+  });
   const disk = fillDisk(store, () => isFull);
   const { session } = await client.create({ prompt: "sim> say once" });
   await end.reached;
   isFull = true;
   await disk.refused;
   end.open();
-  await ticks(1);
+  await over.promise;
+  // The first may be a write of entries that had begun before; the second is the settle.
+  await disk.refusedAgain(2);
   isFull = false;
   await quiet(session.id);
   const entries = await store.read.entries.page(session.id, { limit: 100 });
