@@ -6,6 +6,7 @@ import pg from "pg";
 import type { Trigger } from "../src/contract/index.ts";
 import { sampleInnocents, type SampleSecret, sampleSecrets } from "../src/secrets/testing/sample-secret.ts";
 import { type TestPostgres, testPostgres } from "../src/store/testing/test-postgres.ts";
+import { seedsOf } from "../src/testing/seeds.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet, running } from "./support/family.ts";
 import { messagesOf } from "./support/feed-reader.ts";
@@ -16,7 +17,7 @@ const WAYS =
   "prompt title output command callback checkpoint plan question answer request permission fired error steer void".split(
     " ",
   );
-const SEED = Math.floor(Math.random() * 1e6) * 100;
+const SEED = seedsOf(import.meta.filename)[0]! * 100;
 const secretsOf = (way: string): SampleSecret[] => sampleSecrets(SEED + WAYS.indexOf(way));
 const textOf = (way: string): string =>
   secretsOf(way)

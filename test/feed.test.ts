@@ -3,9 +3,11 @@ import { after, describe, test, type TestContext } from "node:test";
 import { connect } from "../src/client/index.ts";
 import type { Event } from "../src/contract/index.ts";
 import { type TestPostgres, testPostgres } from "../src/store/testing/test-postgres.ts";
+import { keptPort } from "../src/system/testing/kept-port.ts";
+import { randomFrom, seedsOf } from "../src/testing/seeds.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet, checkInvariants } from "./support/family.ts";
-import { chances, FeedReader, messagesOf, type RawMessage } from "./support/feed-reader.ts";
+import { FeedReader, messagesOf, type RawMessage } from "./support/feed-reader.ts";
 import { applyEvent, tablesOf, type View, viewOf } from "./support/feed-view.ts";
 import { script, spawnStep, tool } from "./support/script.ts";
 
@@ -18,23 +20,24 @@ describe("feed", { concurrency: true }, () => {
   after(async () => (await server)?.stop());
   const postgres = async (): Promise<string> => (await (server ??= testPostgres())).url();
 
-  test("resumed after fifty cuts and a daemon's death, the feed has no gap and shows what the tables hold (sqlite)", (t) =>
-    manyCuts(t, "sqlite"));
-  test("resumed after fifty cuts and a daemon's death, the feed has no gap and shows what the tables hold (postgres)", async (t) =>
-    manyCuts(t, await postgres()));
+  for (const seed of seedsOf(import.meta.filename)) {
+    test(`resumed after fifty cuts and a daemon's death, the feed has no gap and shows what the tables hold (sqlite, seed ${seed})`, (t) =>
+      manyCuts(t, "sqlite", seed));
+    test(`resumed after fifty cuts and a daemon's death, the feed has no gap and shows what the tables hold (postgres, seed ${seed})`, async (t) =>
+      manyCuts(t, await postgres(), seed));
+  }
   test("a cursor that this feed did not give is answered by a reset (sqlite)", () => resets("sqlite"));
   test("a cursor that this feed did not give is answered by a reset (postgres)", async () =>
     resets(await postgres()));
 });
 
-async function manyCuts(t: TestContext, store: string): Promise<void> {
-  const seed = Math.floor(Math.random() * 2 ** 32);
-  t.diagnostic(`seed ${seed}`);
-  const chance = chances(seed);
+async function manyCuts(t: TestContext, store: string, seed: number): Promise<void> {
+  const chance = randomFrom(seed);
   const home = new TestHome({ store, env: { KINFOLD_LIMITS_SPAWNS_PER_MINUTE_MAX: "100" } });
   const readers: { close(): Promise<void> }[] = [];
   try {
-    let client = await home.start();
+    const env = { KINFOLD_PORT: String(await keptPort()) };
+    let client = await home.start({ env });
     const all = new FeedReader(home, { chance, cutsMax: CUTS });
     readers.push(all);
     const first = await eventually("there is a cursor", async () => all.firstCursor);
@@ -46,9 +49,8 @@ async function manyCuts(t: TestContext, store: string): Promise<void> {
     readers.push(one);
 
     await keepBusy(client, roots, () => all.cuts >= CUTS / 2);
-    const port = new URL(home.url).port;
     await home.kill();
-    client = await home.start({ env: { KINFOLD_PORT: port } });
+    client = await home.start({ env });
     const late = new FeedReader(home, { chance, cutsMax: 0 });
     readers.push(late);
     await eventually("the feed is open", async () => late.firstCursor);

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import type { Entry } from "../src/contract/index.ts";
 import { type TestPostgres, testPostgres } from "../src/store/testing/test-postgres.ts";
+import { randomFrom } from "../src/testing/seeds.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet } from "./support/family.ts";
-import { chances, FeedReader } from "./support/feed-reader.ts";
+import { FeedReader } from "./support/feed-reader.ts";
 import { gate, openGate, script } from "./support/script.ts";
 
 const LINES = 400;
@@ -58,7 +59,7 @@ async function killed(store: string): Promise<void> {
   let reader: FeedReader | null = null;
   try {
     let client = await home.start();
-    reader = new FeedReader(home, { chance: chances(1), cutsMax: 0 });
+    reader = new FeedReader(home, { chance: randomFrom(1), cutsMax: 0 });
     await eventually("the feed is open", async () => reader?.firstCursor);
     const slow = lines(LINES).flatMap((line, at) => (at % 40 === 39 ? [line, "sleep 30"] : [line]));
     const prompt = script(...slow, gate("end"), "say over");

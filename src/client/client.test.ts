@@ -3,6 +3,8 @@ import { randomUUID } from "node:crypto";
 import { afterEach, describe, test } from "node:test";
 import { OPERATIONS, Refusal } from "../contract/index.ts";
 import type { OperationSpec } from "../contract/index.ts";
+import { randomFrom, seedsOf } from "../testing/seeds.ts";
+import { keptPort } from "../system/testing/kept-port.ts";
 import { PERSON, fakeOperations, sampleEvent, start } from "../server/testing/fake-operations.ts";
 import type { FakeOperations, Running } from "../server/testing/fake-operations.ts";
 import { Unreachable, connect } from "./index.ts";
@@ -106,6 +108,7 @@ describe("waitFor", () => {
             entered.resolve();
           }),
       }),
+      await keptPort(),
     );
     const waiting = clientOf(first).waitFor("x");
     await entered.promise;
@@ -147,7 +150,7 @@ describe("events", () => {
 
   test("a feed goes on after the daemon came back, without gap or repetition", async () => {
     const fake = fakeOperations();
-    const first = await serve(fake);
+    const first = await serve(fake, await keptPort());
     const [a, b] = [randomUUID(), randomUUID()];
     const controller = new AbortController();
     const feed = clientOf(first).events({ signal: controller.signal });
@@ -170,42 +173,45 @@ describe("events", () => {
     assert.equal((await feed.next()).done, true);
   });
 
-  test("fifty random cuts leave neither gap nor repetition", async () => {
-    const fake = fakeOperations();
-    const running = await serve(fake);
-    const roots: string[] = [randomUUID(), randomUUID(), randomUUID()];
-    const total = 600;
-    const seqs = new Map(roots.map((root) => [root, 0]));
-    const push = (): void => {
-      const root = roots[Math.floor(Math.random() * roots.length)] ?? "";
-      const seq = (seqs.get(root) ?? 0) + 1;
-      seqs.set(root, seq);
-      fake.feed.push([sampleEvent(root, seq)]);
-    };
-    let cuts = 0;
-    const cutting: typeof fetch = async (input, init) => {
-      const response = await fetch(input, init);
-      if (cuts >= 50 || response.body === null) return response;
-      cuts += 1;
-      return new Response(response.body.pipeThrough(cutAfter(Math.floor(Math.random() * 3_000))), response);
-    };
-    const controller = new AbortController();
-    const client = connect({ url: running.url, token: PERSON, fetch: cutting });
-    fake.feed.push([]);
-    const feed = client.events({ after: "e1.0", signal: controller.signal });
-    for (let n = 0; n < total; n++) push();
-    const last = new Map<string, number>();
-    for (let got = 0; got < total; got++) {
-      const item = await take(feed, "event");
-      assert.ok(item.type === "event");
-      assert.equal(item.event.seq, (last.get(item.event.rootId) ?? 0) + 1);
-      last.set(item.event.rootId, item.event.seq);
-    }
-    assert.deepEqual(last, new Map([...seqs].filter(([, seq]) => seq > 0)));
-    assert.ok(cuts > 10, `${cuts} cuts`);
-    controller.abort();
-    await feed.return();
-  });
+  for (const seed of seedsOf(import.meta.filename)) {
+    test(`fifty random cuts leave neither gap nor repetition (seed ${seed})`, async () => {
+      const chance = randomFrom(seed);
+      const fake = fakeOperations();
+      const running = await serve(fake);
+      const roots: string[] = [randomUUID(), randomUUID(), randomUUID()];
+      const total = 600;
+      const seqs = new Map(roots.map((root) => [root, 0]));
+      const push = (): void => {
+        const root = roots[Math.floor(chance() * roots.length)] ?? "";
+        const seq = (seqs.get(root) ?? 0) + 1;
+        seqs.set(root, seq);
+        fake.feed.push([sampleEvent(root, seq)]);
+      };
+      let cuts = 0;
+      const cutting: typeof fetch = async (input, init) => {
+        const response = await fetch(input, init);
+        if (cuts >= 50 || response.body === null) return response;
+        cuts += 1;
+        return new Response(response.body.pipeThrough(cutAfter(Math.floor(chance() * 3_000))), response);
+      };
+      const controller = new AbortController();
+      const client = connect({ url: running.url, token: PERSON, fetch: cutting });
+      fake.feed.push([]);
+      const feed = client.events({ after: "e1.0", signal: controller.signal });
+      for (let n = 0; n < total; n++) push();
+      const last = new Map<string, number>();
+      for (let got = 0; got < total; got++) {
+        const item = await take(feed, "event");
+        assert.ok(item.type === "event");
+        assert.equal(item.event.seq, (last.get(item.event.rootId) ?? 0) + 1);
+        last.set(item.event.rootId, item.event.seq);
+      }
+      assert.deepEqual(last, new Map([...seqs].filter(([, seq]) => seq > 0)));
+      assert.ok(cuts > 10, `${cuts} cuts`);
+      controller.abort();
+      await feed.return();
+    });
+  }
 
   test("a reset is reported, and the feed continues from then on", async () => {
     const fake = fakeOperations();

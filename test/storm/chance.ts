@@ -1,4 +1,4 @@
-import { chances } from "../support/feed-reader.ts";
+import { randomFrom } from "../../src/testing/seeds.ts";
 
 /**
  * Seeded random choices. Each part of a storm has its own stream, so that the timing of one part does not
@@ -10,7 +10,7 @@ export class Chance {
   constructor(seed: number, part: string) {
     let mixed = seed >>> 0;
     for (const letter of part) mixed = Math.imul(mixed ^ letter.charCodeAt(0), 0x01000193) >>> 0;
-    this.#next = chances(mixed);
+    this.#next = randomFrom(mixed);
   }
 
   /** Returns an integer from `low` to `high`, both included. */

@@ -9,17 +9,6 @@ export interface RawMessage {
   readonly id: string | null;
 }
 
-/** Returns a pseudo-random generator; the same seed gives the same numbers. */
-export function chances(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Reads one connection to the feed as raw text; ends when either side cuts it. */
 export async function* messagesOf(
   home: TestHome,
