@@ -145,7 +145,28 @@ describe("syntax", () => {
       /only src\/system reads \/proc or signals a process/,
     ],
   });
+  refuses({
+    "a test that draws without a seed": [
+      "src/server/a.test.ts",
+      'it("x", () => assert(Math.random() < 1));\n',
+      /:1: a test that draws without a seed/,
+    ],
+    "a daemon of a test on the default port": [
+      "src/cli/a.test.ts",
+      'it("x", async () => assert(await cli.run(["up", "--foreground"])));\n',
+      /:1: `kinfold up` without a port/,
+    ],
+    "a daemon of a story on the default port": [
+      "test/a.test.ts",
+      'it("x", async () => assert(await kinfold("up")));\n',
+      /:1: `kinfold up` without a port/,
+    ],
+  });
   accepts({
+    "a daemon on a port of its own": [
+      "test/a.test.ts",
+      'it("x", async () => assert((await cli.run(["up", "--port", "0"])) === (await say("what", "up"))));\n',
+    ],
     "src/system, which reads processes": [
       "src/system/a.ts",
       'export const path = "/proc/self/stat";\nprocess.kill(1, 0);\n',

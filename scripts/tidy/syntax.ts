@@ -40,6 +40,8 @@ export function checkSyntax(file: CodeFile): Finding[] {
     impureDomain,
     processAccess,
     unfencedWrite,
+    unseededChance,
+    defaultPort,
   ];
   return file.nodes.flatMap((node) =>
     rules.flatMap((rule) => {
@@ -228,4 +230,23 @@ const unfencedWrite: Rule = (node, file) => {
   if (!isIdentifier(of) || of.text !== "store" || node.arguments.length > 2) return null;
   if (hasComment(node, file, /\/\/ No fence: /)) return null;
   return "a write of the engine must name its process: store.write(rootId, fence, work); if it is for no process, say why in a comment, `// No fence: …`";
+};
+
+/** A test that draws other numbers in each run cannot be repeated when it fails. */
+const unseededChance: Rule = (node, { path }) =>
+  /\.(?:test|spec)\.ts$|\/support\//.test(path) &&
+  isPropertyAccessExpression(node) &&
+  node.getText() === "Math.random"
+    ? "a test that draws without a seed cannot be repeated; use seedsOf and randomFrom of src/testing/seeds.ts"
+    : null;
+
+/** Two runs side by side, or a run beside a real Kinfold, would both want the default port. */
+const defaultPort: Rule = (node, { path }) => {
+  if (!isTest(path) || !isStringLiteral(node) || node.text !== "up") return null;
+  const { parent } = node;
+  const words = isArrayLiteralExpression(parent) ? parent.elements : null;
+  const all = words ?? (isCallExpression(parent) ? parent.arguments : null);
+  if (all === null || all[0] !== node) return null;
+  const isGiven = all.some((word) => isStringLiteral(word) && word.text.startsWith("--port"));
+  return isGiven ? null : "`kinfold up` without a port takes the default port; add --port 0";
 };
