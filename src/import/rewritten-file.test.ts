@@ -50,7 +50,7 @@ describe("a file that is not what was read before", () => {
     const [name] = await fs.readdir(path.join(root, folder));
     const file = path.join(folder, name ?? "");
     await fs.rename(path.join(home.agents, "new", file), path.join(root, file));
-    await until(async () => (await texts(home, T)).length >= 7);
+    await home.import();
     const notice = "(2 entries before this are no longer in the agent's file, which was replaced.)";
     assert.deepEqual(await texts(home, T), ["AAAA", "BBBB", notice, "CCCC", "DDDD", "EEEE", "FFFF"]);
   });
@@ -72,7 +72,7 @@ describe("a file that is not what was read before", () => {
     const head = meta(100, T, { history_mode: "paginated", history_base: base });
     const taken = { rolloutId: idAt(100, "rev"), second: 100 };
     await writeRollout(root, T, [head, ...numbered(again, 7)], taken);
-    await until(async () => (await texts(home, T)).includes("Another two: done"));
+    await home.import();
     const told = await texts(home, T);
     assert.deepEqual(told.slice(0, 4), ["One", "One: done", "Two", "Two: done"]);
     assert.match(told[4] ?? "", /^\(2 entries before this are no longer/);
