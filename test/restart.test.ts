@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { sendSignal } from "../src/system/proc.ts";
 import { eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet, callbacksTo, checkInvariants } from "./support/family.ts";
+import { gate, openGate, script, spawnStep } from "./support/script.ts";
 
 test("a daemon that goes down in order leaves its turns open, and the next one goes on with them", async () => {
   const home = new TestHome();
   try {
     const client = await home.start();
-    const kid = JSON.stringify({ name: "kid", prompt: "sim> sleep 1500\nsim> say kid done" });
-    const prompt = `sim> tool spawn_session ${kid}\nsim> sleep 1000\nsim> say root done`;
+    const kid = spawnStep({ name: "kid", prompt: script(gate("kid"), "say kid done") });
+    const prompt = script(kid, gate("root"), "say root done");
     const { session: root } = await client.create({ name: "root", cwd: home.work, prompt });
     await eventually("both run", async () => {
       const { sessions } = await client.tree({ id: root.id });
@@ -17,6 +19,7 @@ test("a daemon that goes down in order leaves its turns open, and the next one g
     await home.stop();
     assert.deepEqual(home.agents(), [], "no agent outlives an orderly end");
     const again = await home.start();
+    for (const name of ["kid", "root"]) openGate(home.work, name);
     const sessions = await allQuiet(again, root.id);
     assert.deepEqual(
       sessions.map((each) => each.outcome),
@@ -40,7 +43,7 @@ test("an idle agent whose process was killed by somebody is started anew for the
     const stop = new AbortController();
     const events = client.events({ tree: session.id, signal: stop.signal });
     for await (const item of events) {
-      if (item.type === "open") for (const { pid } of home.agents()) killed(pid);
+      if (item.type === "open") for (const { pid } of home.agents()) sendSignal(pid, "SIGKILL");
       if (item.type === "event" && item.event.type === "agent.exited") break;
     }
     stop.abort();
@@ -54,15 +57,3 @@ test("an idle agent whose process was killed by somebody is started anew for the
     await home.close();
   }
 });
-
-/**
- * Returns false if the process is already gone. In a sandbox, the death of the first process ends the others.
- */
-function killed(pid: number): boolean {
-  try {
-    return process.kill(pid, "SIGKILL");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-    return false;
-  }
-}

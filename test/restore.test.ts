@@ -7,6 +7,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { readDaemonFile } from "../src/config/daemon-file.ts";
+import { isAlive } from "../src/system/proc.ts";
 import { COMPILED } from "./support/compiled.ts";
 import { eventually } from "./support/daemon.ts";
 
@@ -93,11 +94,7 @@ function rollouts(): string {
 async function killDaemon(): Promise<void> {
   const pid = readDaemonFile(path.join(home, "daemon.json"))?.pid ?? 0;
   process.kill(pid, "SIGKILL");
-  await eventually("the daemon is gone", async () => !existsSync(`/proc/${pid}/exe`) || isZombie(pid));
-}
-
-function isZombie(pid: number): boolean {
-  return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  await eventually("the daemon is gone", async () => !isAlive(pid));
 }
 
 async function said(...words: string[]): Promise<string> {

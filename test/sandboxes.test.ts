@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
+import { sendSignal } from "../src/system/proc.ts";
 import { eventually, gone, TestHome } from "./support/daemon.ts";
 import { allQuiet } from "./support/family.ts";
 import { SANDBOXES, whyNot } from "./support/processes.ts";
@@ -105,7 +106,7 @@ test("after guard and daemon were killed, the next daemon ends the processes tha
     process.kill(guard, "SIGKILL");
     await home.kill();
     const parent = parentOf(pid);
-    for (const { pid: marked } of home.agents()) process.kill(marked, "SIGKILL");
+    for (const { pid: marked } of home.agents()) sendSignal(marked, "SIGKILL");
     await eventually("it has another parent", async () => parentOf(pid) !== parent || null);
     assert.deepEqual(sleepers(nap), [pid], "nothing but the memory ties it to its agent");
     const after = await home.start();
@@ -143,7 +144,7 @@ function sleepers(nap: string): number[] {
 }
 
 function end(nap: string): void {
-  for (const pid of sleepers(nap)) process.kill(pid, "SIGKILL");
+  for (const pid of sleepers(nap)) sendSignal(pid, "SIGKILL");
 }
 
 function pidOf(which: string | ((command: string) => boolean), parent: number | null = null): number | null {
