@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { randomFrom } from "../src/testing/seeds.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 import { connect } from "../src/client/index.ts";
 import { allQuiet, callbacksTo, checkInvariants, childNamed, toolReplies } from "./support/family.ts";
+import { FeedReader } from "./support/feed-reader.ts";
 import { openSpy, SPY_YAML } from "./support/spy.ts";
 
 const ask = (question: string, more: object = {}): string =>
@@ -127,18 +129,29 @@ describe("triggers", { concurrency: 3 }, () => {
     const home = new TestHome({
       env: { KINFOLD_TRIGGERS_PARENT_MS: "1500", KINFOLD_TRIGGERS_DEFAULT_MS: "5000" },
     });
+    let feed: FeedReader | null = null;
     try {
       const client = await home.start();
+      feed = new FeedReader(home, { chance: randomFrom(1), cutsMax: 0 });
+      await eventually("the feed is open", async () => feed?.firstCursor);
       const prompt = `${spawn("kid", `${ask("Which?", { default: "small" })}\nsim> say kid end`)}\nsim> say waiting`;
       const { session: root } = await client.create({ name: "root", cwd: home.work, prompt });
-      const trigger = await openTrigger(client, "all", "ask_user_question");
-      assert.equal(trigger.toPerson, false);
-      await openTrigger(client, "person", "ask_user_question");
+      const closed = await eventually("the question is closed", async () =>
+        feed?.events.find(
+          ({ type, data }) => type === "trigger.closed" && data["type"] === "ask_user_question",
+        ),
+      );
+      const opened = feed.events.filter(
+        ({ type, data }) => type === "trigger.opened" && data["triggerId"] === closed.data["triggerId"],
+      );
+      assert.deepEqual(
+        [...opened.map(({ data }) => data["toPerson"]), closed.data["status"]],
+        [false, true, "defaulted"],
+      );
       const sessions = await allQuiet(client, root.id);
-      const { triggers } = await client.triggers({ id: sessions[1]!.id });
-      assert.equal(triggers.find((each) => each.id === trigger.id)?.status, "defaulted");
       assert.match(await replyTo(client, sessions[1]!.id), /the default holds: small$/);
     } finally {
+      await feed?.close();
       await home.close();
     }
   });
