@@ -37,8 +37,10 @@ describe("who works on a session", () => {
         (await home.sessions()).find(({ agentSessionId }) => agentSessionId === id),
       );
       await until(async () => (await home.entries(own)).length === 1);
-      const created = events.find(({ type, sessionId }) => type === "session.created" && sessionId === own);
-      assert.equal(created?.data["state"], "running");
+      const created = await until(async () =>
+        events.find(({ type, sessionId }) => type === "session.created" && sessionId === own),
+      );
+      assert.equal(created.data["state"], "running");
       const { evidence } = await home.byAgentId(id);
       assert.deepEqual([evidence.state, evidence.confidence], ["running", "certain"]);
     }
