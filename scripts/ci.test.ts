@@ -31,15 +31,19 @@ function runCi(scripts: Readonly<Record<string, string>>): { code: number | null
 }
 
 describe(".ci/run", { skip: process.platform === "win32" ? "it is a bash script" : false }, () => {
-  it("prints the machine at the beginning and the end, and the time of each part", () => {
-    const { code, lines } = runCi({ check: "echo a", test: "echo b", "test:long": "echo c" });
+  it("prints the machine at the beginning and the end, and the time and processor time of each part", () => {
+    const busy = `node -e "for (let n = 0; process.cpuUsage().user < 1_500_000; ) for (let i = 0; i < 1e7; i += 1) n += i;"`;
+    const { code, lines } = runCi({ check: "echo a", test: busy, "test:long": "echo c" });
     assert.equal(code, 0, lines.join("\n"));
     assert.match(lines[0] ?? "", new RegExp(`^start: ${MACHINE}$`));
     assert.match(lines.at(-2) ?? "", new RegExp(`^end: ${MACHINE}$`));
+    const time = "\\d+ s \\(processor \\d+ s\\)";
+    const part = "check \\(with the installation\\)";
     assert.match(
       lines.at(-1) ?? "",
-      /^times: check \(with the installation\) \d+ s, test \d+ s, test:long \d+ s, together \d+ s$/,
+      new RegExp(`^times: ${part} ${time}, test ${time}, test:long ${time}, together \\d+ s$`),
     );
+    assert.doesNotMatch(lines.at(-1) ?? "", /, test \d+ s \(processor 0 s\)/);
   });
 
   it("ends a red run with the name of the part and of what failed in it", () => {
